@@ -29,6 +29,7 @@ class FakeResult(SimpleNamespace):
 
     loaded_s = ComparisonResult.loaded_s
     size_bytes = ComparisonResult.size_bytes
+    snapshot_bytes = ComparisonResult.snapshot_bytes
     access = ComparisonResult.access
 
 
@@ -54,10 +55,12 @@ def _sized(load: dict[str, Any]) -> dict[str, Any]:
 
 def variant_of(name: str) -> VariantManifest:
     system, schema, label = (*name.split("/"), "")[:3]
-    index = label.removesuffix("-by_writes")
+    index = label.removesuffix("-by_writes").removesuffix("-by_copy")
+    index = "" if index.startswith("by_") else index
+    operations = {"hash_only": ["look_up"], "range_only": ["fetch_range", "count_range"]}.get(schema)
     return VariantManifest(
         id=id_of(name), target=system, database=system, system=system, embedded=False, url=system, schema_name=schema, schema_summary="",
-        schema_file="", schema_parameters={"index": index} if index else {}, label=label, only_loads=schema.endswith("_only"),
+        schema_file="", schema_parameters={"index": index} if index else {}, label=label, only_loads=label == "by_pipe" and schema == "hash_only", operations=operations,
     )  # fmt: skip
 
 
@@ -102,8 +105,8 @@ def alike(roles: Iterable[str] = ROLES) -> dict[tuple[str, str], float]:
 
 
 def role_of(place: Place) -> str | None:
-    if place.level == "key, by writes":
-        return f"{place.system} by writes"
+    if place.level == "key, by COPY":
+        return f"{place.system} by COPY"
     if not place.system.startswith("Redis"):
         return f"{place.system} {place.level}"
     return place.system if place.operation not in {"size", "disk"} and place.level in {*LEVELS, "both structures"} else None

@@ -202,7 +202,7 @@ def test_rows_that_do_not_fit_into_memory_are_stopped_and_the_rest_goes_on(
     out = tmp_path / "small"
     with monkeypatch.context() as patch:
         patch.setattr("sensorbench.runner.memory.psutil.virtual_memory", shrinking)
-        patch.setattr("sensorbench.runner.load.SLICE_S", 0.001)
+        patch.setattr("sensorbench.runner.waiting.SLICE_S", 0.001)
         patch.setattr("sensorbench.runner.memory.WARNING_SHARE", 1e-9)
         outcome = cli(
             "study", "run", "log-analytics", "--target", "redis", "--target", "sqlite", "--schema", "range_only",

@@ -175,8 +175,8 @@ REFUTING: dict[str, Changes] = {
     "LOG-7": [("CA key", 0.5, LOAD)],
     "LOG-10": [("CA-SH-R3-S key+value", 2.0, LOAD)],
     "LOG-11": [("Redis-SH", 0.5, LOAD)],
-    "LOG-12": [("CA by writes", 3.0, LOAD), ("CA-SH by writes", 2.0, LOAD)],
-    "LOG-13": [("CA-SH by writes", 1.4, FETCH), ("CA-SH by writes", 0.5, COUNT)],
+    "LOG-12": [("CA by COPY", 3.0, LOAD), ("CA-SH by COPY", 2.0, LOAD)],
+    "LOG-13": [("CA-SH by COPY", 1.4, FETCH), ("CA-SH by COPY", 0.5, COUNT)],
     "LOG-14": [("Redis", 0.1, Q1), ("DB-O key", 0.05, Q1)],
     "LOG-17": [("CA key+value", 1.5, Q1)],
     "LOG-20": [("Redis", 0.5, FETCH)],
@@ -193,6 +193,7 @@ REFUTING: dict[str, Changes] = {
     "LOG-38": [],
     # Redis wins everywhere; and the relational databases lose nowhere.
     "LOG-39": [("Redis", 0.1, (*Q1, *FETCH)), ("Redis-SH", 0.1, FETCH)],
+    "LOG-40": [("Redis hash only", 0.5, Q1)],
     "LOG-41": [("Redis AOF", 1.5, LOAD)],
 }
 HOLDING: dict[str, Changes] = {

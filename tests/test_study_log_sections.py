@@ -68,12 +68,9 @@ def test_no_cell_is_without_state_and_reason() -> None:
     assert states["CA-SH", "none", "Q2"] == "not applicable"
     assert states["DB-C", "key", "load"] == "not applicable"
     assert (
-        states["Redis", "none", "Q3"]
-        == states["Redis-SH", "hash only", "RAM"]
-        == states["CA-SH", "key, by writes", "Q2"]
-        == "run"
+        states["Redis", "none", "Q3"] == states["Redis-SH", "hash only", "RAM"] == states["CA-SH", "key, by COPY", "Q2"] == "run"
     )
-    assert states["Redis", "both structures", "disk"] == "not applicable"
+    assert states["Redis", "both structures", "disk"] == states["Redis-SH", "key", "size"] == "run"
 
 
 def test_cells_say_what_results_have() -> None:
@@ -104,6 +101,21 @@ def test_cells_say_what_results_have() -> None:
     assert found["CA", "none", "load", ""].state == "not applicable"
     other = published_figures(fake_result("azure-vm-noise"))
     assert {figure.state for figure in other} == {"not applicable"}
+
+
+def test_a_snapshot_fills_the_cells_of_what_lies_on_disk() -> None:
+    written, user = "redis/source", "redis_cluster/source"
+    snapshot = {"total_bytes": 500, "took_s": 0.1}
+    result = fake_result(
+        variants=[written, user],
+        loads={id_of(written): {"snapshot": snapshot}, id_of(user): {}},
+        runs={id_of(written): [], id_of(user): []},
+    )
+    found = {(figure.system, figure.level, figure.operation): figure for figure in published_figures(result)}
+    assert found["Redis", "both structures", "disk"].state == found["Redis", "none", "size"].state == "run"
+    assert found["Redis-SH", "both structures", "disk"].state == "not applicable"
+    assert "snapshot" in found["Redis-SH", "both structures", "disk"].why
+    assert found["Redis-SH", "both structures", "RAM"].state == "run"
 
 
 def test_equal_neighbours_are_grouped_and_nothing_else() -> None:
@@ -195,7 +207,7 @@ def test_what_was_published_stands_beside_what_was_measured() -> None:
     assert "74,550,000" in times.text
     sizes = {(row[0], row[1], row[2]): row[3:] for row in found["Published beside measured: sizes"].rows}
     assert sizes["size", "key", "DB-O"] == [3.96e9, 1e9, "1 of 2", "1 of 2"]
-    # Here Redis has no size on disk.
+    # A server that wrote no snapshot has no size on disk.
     assert not [row for row in sizes if row[0] == "size" and row[2] == "Redis"]
     other = sections(*of_variants({MARIADB_KEY: 1.0}, size="azure-vm-noise"))
     assert [section.title for section in other] == ["The source's five questions", "Ratings in words"]

@@ -10,7 +10,7 @@ from benches.clients.loading import LoadComparison, our_rate, rate_of_a_tool
 from benches.clients.measuring import KEYS, Comparison, Loop, in_turn, loaded, through_a_tool, through_the_engine
 
 from sensorbench import lab
-from sensorbench.lab.databases.redis import program
+from sensorbench.lab.databases.redis_pipe import program
 
 # redis-benchmark takes a password only on its command line, so its default user has none.
 SETTINGS = {"requirepass": ""}

@@ -76,6 +76,9 @@ class Target:
     def load(self, table: str, rows: pa.RecordBatchReader) -> Load:
         """Starts loading rows of canonical Arrow types (Boolean, Int64, Float64, Timestamp(µs), Utf8, Binary)."""
 
+    def write_load_file(self, table: str, rows: pa.RecordBatchReader, file: str) -> Load:
+        """Starts writing rows to a file that the database's own tool loads, where only the driver knows what such a file looks like."""
+
     def settle(self) -> None:
         """Does what comes after loading: flushes, compactions, indexes."""
 

@@ -1,6 +1,7 @@
 //! Control of a Cassandra target.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -20,7 +21,7 @@ use crate::schema::OperationStatement;
 use crate::session::Connector;
 use crate::sstables::Described;
 use crate::target::Target;
-use crate::{errors, load, nodetool, sstables};
+use crate::{copy_file, errors, load, nodetool, sstables};
 
 /// Compactions are done when nothing was seen of them for so long: the next may begin when one ends.
 const QUIET_FOR: Duration = Duration::from_millis(1500);
@@ -146,6 +147,20 @@ impl Driver for CassandraDriver {
         };
         let described = self.control.with(async |session| self.described(form, session).await)?;
         sstables::load(program, &self.target, &described, rows, progress)
+    }
+
+    /// CSV, for COPY of cqlsh.
+    fn write_load_file(
+        &self,
+        table: &str,
+        rows: Box<dyn RecordBatchReader + Send>,
+        file: &Path,
+        progress: &Progress,
+    ) -> Result<(), DriverError> {
+        let schema = self.schema()?;
+        let columns = schema.table(table)?;
+        let form = self.control.with(async |session| TableForm::of(session, &self.target, table, columns).await)?;
+        copy_file::write(&form, rows, file, progress)
     }
 
     /// Runs the schema's statements, has the nodes write everything to SSTables where there is nodetool, and waits until they

@@ -131,6 +131,11 @@ impl TableForm {
         insert_into(&format!("{}.{}", quoted(keyspace), quoted(&self.table)), &self.columns)
     }
 
+    /// How the values of a column are written; None for one that the table is not filled with.
+    pub fn form(&self, column: &str) -> Option<Form> {
+        self.columns.iter().position(|known| known.name == column).map(|place| self.forms[place])
+    }
+
     /// Encodes every batch, until one cannot be encoded or nobody takes them any more.
     pub fn encode_all(
         &self,

@@ -22,6 +22,7 @@
 
 mod catalogue;
 mod control;
+mod copy_file;
 mod count;
 mod driver;
 mod encode;

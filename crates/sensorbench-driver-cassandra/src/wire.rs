@@ -131,7 +131,7 @@ pub fn type_name(server: &ColumnType) -> String {
 }
 
 #[inline]
-fn milliseconds(time_us: i64) -> Result<i64, ConversionError> {
+pub fn milliseconds(time_us: i64) -> Result<i64, ConversionError> {
     if time_us % US_PER_MS != 0 {
         return Err(ConversionError(format!(
             "the time {time_us} µs is no whole number of milliseconds, which is all that a timestamp of Cassandra holds; declare \

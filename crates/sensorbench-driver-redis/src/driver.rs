@@ -1,6 +1,7 @@
 //! Control of a Redis target.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::RecordBatchReader;
@@ -10,7 +11,7 @@ use sensorbench_driver::{
 };
 
 use crate::control::{Masters, numbers_of};
-use crate::load;
+use crate::{load, load_file};
 use crate::operation::Prepared;
 use crate::schema::{RedisSchema, RowCount};
 use crate::session::Connector;
@@ -148,6 +149,17 @@ impl Driver for RedisDriver {
     fn load(&self, table: &str, rows: Box<dyn RecordBatchReader + Send>, progress: &Progress) -> Result<(), DriverError> {
         let schema = self.schema()?;
         wait_for(load::load(&self.target, schema.fill(table)?, rows, progress))
+    }
+
+    /// Commands in the protocol, for `redis-cli --pipe`.
+    fn write_load_file(
+        &self,
+        table: &str,
+        rows: Box<dyn RecordBatchReader + Send>,
+        file: &Path,
+        progress: &Progress,
+    ) -> Result<(), DriverError> {
+        load_file::write(self.schema()?.fill(table)?, rows, file, progress)
     }
 
     /// Waits for replicas. Nothing is forced to disk: what the server does about that is its own setting.

@@ -43,6 +43,7 @@ mod control;
 mod control_connection;
 mod driver;
 mod load;
+mod load_file;
 mod operation;
 mod pool;
 mod reply;

@@ -1,6 +1,7 @@
 //! What a driver is.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::RecordBatchReader;
@@ -101,6 +102,17 @@ pub trait Driver: Send + Sync {
 
     /// Loads rows into a table as fast as the database takes them. Columns are found by name.
     fn load(&self, table: &str, rows: Box<dyn RecordBatchReader + Send>, progress: &Progress) -> Result<(), DriverError>;
+
+    /// Writes rows to a file that the database's own tool loads, where only the driver knows what such a file looks like.
+    fn write_load_file(
+        &self,
+        _table: &str,
+        _rows: Box<dyn RecordBatchReader + Send>,
+        _file: &Path,
+        _progress: &Progress,
+    ) -> Result<(), DriverError> {
+        Err(DriverError::Data("this driver writes no files for another loader".to_owned()))
+    }
 
     /// Does what belongs to loading and comes after it: flushes, compactions, indexes, statistics.
     fn settle(&self) -> Result<(), DriverError>;

@@ -3,7 +3,6 @@
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
-use arrow_array::RecordBatchReader;
 use pyo3::prelude::*;
 use sensorbench_driver::{Driver, DriverError, Progress};
 use serde_json::json;
@@ -24,12 +23,16 @@ struct Outcome {
 }
 
 impl Load {
-    pub fn start(driver: Arc<dyn Driver>, table: String, rows: Box<dyn RecordBatchReader + Send>) -> Self {
+    /// Starts what takes in rows, on a thread of its own.
+    pub fn start(
+        driver: Arc<dyn Driver>,
+        load: impl FnOnce(&dyn Driver, &Progress) -> Result<(), DriverError> + Send + 'static,
+    ) -> Self {
         let (progress, outcome) = (Arc::new(Progress::default()), Arc::new(Outcome::default()));
         let (thread_progress, thread_outcome) = (progress.clone(), outcome.clone());
         std::thread::spawn(move || {
             let start = Instant::now();
-            let result = driver.load(&table, rows, &thread_progress);
+            let result = load(driver.as_ref(), &thread_progress);
             *thread_outcome.ended.lock().expect("nothing panics under this lock") = Some((result, start.elapsed()));
             thread_outcome.changed.notify_all();
         });

@@ -1,5 +1,6 @@
 //! A target: a database at an address.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use arrow_array::RecordBatchReader;
@@ -90,7 +91,12 @@ impl Target {
 
     fn load(&self, table: String, rows: PyArrowType<RecordBatchStreamReader>) -> Load {
         let rows: Box<dyn RecordBatchReader + Send> = Box::new(rows.0);
-        Load::start(self.driver.clone(), table, rows)
+        Load::start(self.driver.clone(), move |driver, progress| driver.load(&table, rows, progress))
+    }
+
+    fn write_load_file(&self, table: String, rows: PyArrowType<RecordBatchStreamReader>, file: PathBuf) -> Load {
+        let rows: Box<dyn RecordBatchReader + Send> = Box::new(rows.0);
+        Load::start(self.driver.clone(), move |driver, progress| driver.write_load_file(&table, rows, &file, progress))
     }
 
     fn settle(&self, python: Python) -> PyResult<()> {

@@ -9,6 +9,7 @@ from pathlib import Path
 from sensorbench._engine import Target
 from sensorbench.errors import EngineError, FailedError
 from sensorbench.lab.instance import Instance, Node
+from sensorbench.lab.load_tools import LoadTool
 from sensorbench.lab.processes import last_lines
 from sensorbench.lab.software import Source
 from sensorbench.lab.state_dirs import ServerUser, server_user
@@ -49,6 +50,14 @@ class Place:
         return file
 
 
+@dataclass(frozen=True)
+class Snapshot:
+    """Everything that a server holds in memory, written to disk by its own command: bytes of the file, and how long it took (s)."""
+
+    total_bytes: int
+    took_s: float
+
+
 class LabDatabase(ABC):
     """A kind of database that the lab can start."""
 
@@ -68,6 +77,8 @@ class LabDatabase(ABC):
     coordinator_port: int | None = None
     # Options of a target's URL that need something that only a started server brings: they are checked when it is up.
     options_of_its_own: tuple[str, ...] = ()
+    # Its own tools for loading, which options of targets name by load=.
+    load_tools: tuple[LoadTool, ...] = ()
     stop_signal: int = signal.SIGTERM
     ready_within_s: float = 60.0
 
@@ -160,6 +171,10 @@ class LabDatabase(ABC):
     def empty_caches(self, instance: Instance, node: Node, user: ServerUser) -> None:
         """Empties the caches of a node while it runs. Raises FailedError where a server cannot do that."""
         raise FailedError(f"{self.name} cannot empty its caches while it runs")
+
+    def snapshot(self, instance: Instance, node: Node, software: Path, user: ServerUser) -> Snapshot | None:
+        """Has a node write its data to disk, for what that takes; the file goes again. None of a server that has no such command."""
+        return None
 
     def node_status(self, instance: Instance, user: ServerUser) -> dict[int, dict[str, str]]:
         """What the server says itself of each node, by number; empty when it says nothing."""

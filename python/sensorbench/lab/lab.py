@@ -16,7 +16,7 @@ import psutil
 
 from sensorbench.errors import FailedError, UsageError
 from sensorbench.lab import addresses, processes
-from sensorbench.lab.database import LabCluster, LabDatabase, Place
+from sensorbench.lab.database import LabCluster, LabDatabase, Place, Snapshot
 from sensorbench.lab.instance import RECORD_FILE, Instance, Node, find_instance, read_instances
 from sensorbench.lab.limits import limits, remove_group
 from sensorbench.lab.locks import locked
@@ -280,6 +280,14 @@ def empty_caches(name: str) -> None:
     instance, database, _, user = _known(name)
     for node in instance.nodes:
         database.empty_caches(instance, node, user)
+
+
+def snapshot(name: str) -> Snapshot | None:
+    """Has all nodes write their data to disk at once; None of a database that has no such command. Raises FailedError."""
+    instance, database, software, user = _known(name)
+    taken = [database.snapshot(instance, node, software, user) for node in instance.nodes]
+    known = [one for one in taken if one is not None]
+    return Snapshot(sum(one.total_bytes for one in known), sum(one.took_s for one in known)) if known else None
 
 
 def remove_node(name: str, number: int | None = None) -> Node:

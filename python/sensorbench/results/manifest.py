@@ -97,9 +97,17 @@ class VariantManifest(_Part):
     concurrency: int | None = Field(
         default=None, description="Operations in flight, where they are not as many as the workload says."
     )
+    operations: list[str] | None = Field(
+        default=None, description="The operations that it can answer; null where it can answer all."
+    )
     operations_share: float = Field(default=1.0, description="Share of the workload's operations that it executed in each run.")
     promises: str | None = Field(default=None, description="What its database promises who reads and writes registers there.")
     statements: dict[str, Any] = {}
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it was asked everything."""
+        return not self.only_loads and self.operations is None
 
 
 class ManifestHead(_Part):

@@ -182,6 +182,11 @@ class ComparisonResult(Result[ComparisonManifest]):
         load = self.loads.get(variant)
         return None if load is None or load.size.total_bytes is None else float(load.size.total_bytes)
 
+    def snapshot_bytes(self, variant: str) -> float | None:
+        """What a snapshot of a variant's data takes on disk; None where its server wrote none."""
+        load = self.loads.get(variant)
+        return None if load is None or load.snapshot is None else float(load.snapshot["total_bytes"])
+
     def bytes_a_reading(self, variant: str) -> float | None:
         """What a variant takes for each reading of the dataset, all copies and repetitions; None when that is not known."""
         size, load = self.size_bytes(variant), self.loads.get(variant)

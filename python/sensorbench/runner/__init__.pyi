@@ -4,7 +4,7 @@ from .comparison import DATA_FOLDER, Comparison, ConnectedComparison, StallTest,
 from .drive import run_plan
 from .experiment_file import ExperimentFile, load_experiment, plan_experiment
 from .lengths import Length, LengthOrNone, Seconds, SecondsOrNone, seconds, seconds_or_none
-from .load import check_namespace, known_size, load_variant, noted, wait_for
+from .load import check_namespace, known_size, load_variant, noted
 from .memory import MemoryGuard
 from .monitor import CLIENT
 from .namespaces import OwnedNamespace, owned_namespaces
@@ -21,7 +21,7 @@ from .options import (
     SweepOptions,
 )
 from .pilots import abandoned_pilots, pilot_folder
-from .plan import Parameters, as_json, build_plan, parameters_of, plan_operations, planned_operation
+from .plan import Parameters, as_json, build_plan, parameters_of, plan_operations, planned_operation, planned_operations
 from .prepare import PreparedTable, cached_tables, prepare_tables
 from .references import check_references
 from .registered import Database, databases
@@ -42,6 +42,7 @@ from .variants import (
     place_of,
     started_target,
 )
+from .waiting import wait_for
 from .workload import MAX_CONCURRENCY, MAX_CONCURRENCY_EMBEDDED, WARMUP, Schedule, Workload
 
 __all__ = [
@@ -115,6 +116,7 @@ __all__ = [
     "plan_experiment",
     "plan_operations",
     "planned_operation",
+    "planned_operations",
     "prepare_tables",
     "run_plan",
     "run_to_end",

@@ -51,6 +51,8 @@ class Comparison:
     part: str = ""
     # Outdated versions of databases are ranked against current ones.
     include_outdated: bool = False
+    # Servers that can write a snapshot do so when a variant is loaded, for what that takes.
+    snapshots: bool = False
     # What each server that is started may use; as the lab has it where nothing is said.
     resources: ServerResources = field(default_factory=ServerResources)
     # What it was made of, where a budget was given for it alone.

@@ -4,17 +4,19 @@ import json
 import logging
 import time
 
-from sensorbench._engine import Load, Target
+from sensorbench import lab
+from sensorbench._engine import Target
 from sensorbench.errors import FailedError, NamespaceError, UsageError
 from sensorbench.progress import ProgressReporter, Task
-from sensorbench.results.described import LoadedPart, LoadedTable, LoadReport, SizeReport
+from sensorbench.results.described import LoadedPart, LoadedTable, LoadReport, SizeReport, SnapshotReport
 from sensorbench.results.ownership import Claim
 from sensorbench.runner.memory import MemoryGuard
 from sensorbench.runner.prepare import PreparedTable
+from sensorbench.runner.tool_load import load_by_tool
 from sensorbench.runner.variants import Variant
+from sensorbench.runner.waiting import wait_for
 from sensorbench.schemas.engine_types import DriverSchema
 
-SLICE_S = 0.2
 _log = logging.getLogger(__name__)
 
 
@@ -28,42 +30,62 @@ def load_variant(
     *,
     claim: Claim,
     reporter: ProgressReporter,
+    with_snapshot: bool = False,
 ) -> LoadReport:
     """Loads a variant into its target and tells how that went. Raises NamespaceError, and FailedError when rows are lost."""
     _log_statements(variant, schema)
+    before = _snapshot(variant, target) if with_snapshot else None
     target.create(json.dumps(schema), noted(fingerprint, "loading"), intent=claim.intent, owner=claim.owner.to_json())
     rows = sum(table.rows for table in tables)
     guard = MemoryGuard(variant, rows)
     with reporter.task(f"loading {variant.id}", total=rows) as task:
-        loaded: list[LoadedTable] = []
-        for table in tables:
-            _log.info("%s: load %s, %s rows", variant.id, table.table, f"{table.rows:,}")
-            load = target.load(table.table, table.open())
-            wait_for(load, sum(entry["rows"] for entry in loaded), task, guard)
-            went: LoadedPart = json.loads(load.result())
-            loaded.append({"table": table.table, "prepare_s": table.prepare_s, "prepared_bytes": table.bytes, **went})
+        went = load_by_tool(variant, target, tables, task, guard) if variant.target.loader else None
+        loaded = went.tables if went else _load_by_driver(variant, target, tables, task, guard)
         load_s = sum(entry["duration_s"] for entry in loaded)
         task.advance_to(rows, "settling")
         start_s = time.monotonic()
         _log.info("%s: settle", variant.id)
         target.settle()
         settle_s = time.monotonic() - start_s
-        _check_counts(variant, target, tables)
+        counted = _counted(variant, target, tables)
         target.set_fingerprint(noted(fingerprint, "settled"))
         size = known_size(target)
-        task.end(f"{rows:,} rows in {load_s:.1f} s, settled after {settle_s:.1f} s more, {_described_size(size)}")
-    return {
+        snapshot = _snapshot(variant, target, before) if before else None
+        lost = f", {rows - counted:,} of them lost" if counted < rows else ""
+        task.end(f"{rows:,} rows in {load_s:.1f} s{lost}, settled after {settle_s:.1f} s more, {_described_size(size)}")
+    there = readings if counted == rows else round(readings * counted / rows)
+    report: LoadReport = {
         "variant": variant.id,
         "tables": loaded,
-        "rows": rows,
-        "readings": readings,
+        "rows": counted,
+        "readings": there,
         "load_s": load_s,
         "settle_s": settle_s,
-        "readings_per_s": readings / load_s if load_s else None,
-        "settled_readings_per_s": readings / (load_s + settle_s) if load_s + settle_s else None,
+        "readings_per_s": there / load_s if load_s else None,
+        "settled_readings_per_s": there / (load_s + settle_s) if load_s + settle_s else None,
         "size": size,
         "description": json.loads(target.describe()),
     }
+    if went:
+        report["loader"] = went.loader
+    if counted < rows:
+        report["rows_sent"] = rows
+    if snapshot:
+        report["snapshot"] = snapshot
+    return report
+
+
+def _load_by_driver(
+    variant: Variant, target: Target, tables: list[PreparedTable], task: Task, guard: MemoryGuard
+) -> list[LoadedTable]:
+    loaded: list[LoadedTable] = []
+    for table in tables:
+        _log.info("%s: load %s, %s rows", variant.id, table.table, f"{table.rows:,}")
+        load = target.load(table.table, table.open())
+        wait_for(load, sum(entry["rows"] for entry in loaded), task, guard)
+        went: LoadedPart = json.loads(load.result())
+        loaded.append({"table": table.table, "prepare_s": table.prepare_s, "prepared_bytes": table.bytes, **went})
+    return loaded
 
 
 def _log_statements(variant: Variant, schema: DriverSchema) -> None:
@@ -97,24 +119,33 @@ def noted(fingerprint: str, state: str) -> str:
     return json.dumps({"fingerprint": fingerprint, "state": state})
 
 
-def wait_for(load: Load, before: int, task: Task, guard: MemoryGuard) -> None:
-    """Waits until a load is over, behind `before` rows of others, and tells how far it is; one that is cut short is stopped."""
-    try:
-        while not load.wait(SLICE_S):
-            guard.check(before + load.rows)
-            task.advance_to(before + load.rows, f"{before + load.rows:,} rows")
-    except BaseException:
-        load.stop()
-        load.wait(60.0)
-        raise
-
-
-def _check_counts(variant: Variant, target: Target, tables: list[PreparedTable]) -> None:
-    """Rows in must be rows counted."""
+def _counted(variant: Variant, target: Target, tables: list[PreparedTable]) -> int:
+    """How many rows are there, by looking at them: all that went in, unless the variant may lose some."""
     went_in: dict[str, int] = {}
     for table in tables:
         went_in[table.table] = went_in.get(table.table, 0) + table.rows
+    there = 0
     for name, rows in went_in.items():
         counted = target.count(name)
-        if counted != rows:
+        if counted != rows and not (variant.may_lose_rows and counted < rows):
             raise FailedError(f"{variant.id}: {rows:,} rows went into {name}, but {counted:,} are there")
+        there += counted
+    return there
+
+
+def _snapshot(variant: Variant, target: Target, before: SnapshotReport | None = None) -> SnapshotReport | None:
+    """What a snapshot of a server takes that was started for this work alone, beyond what it took before; None of other servers, and of those that
+    have none.
+    """
+    instance = lab.instance_at(target.url) if variant.target.place == "started" else None
+    took = lab.snapshot(instance.name) if instance else None
+    if took is None:
+        return None
+    if before is None:
+        return {"total_bytes": took.total_bytes, "took_s": took.took_s}
+    return {
+        "total_bytes": took.total_bytes - before["total_bytes"],
+        "took_s": took.took_s,
+        "others_bytes": before["total_bytes"],
+        "others_took_s": before["took_s"],
+    }

@@ -46,10 +46,10 @@ def validated(comparison: Comparison) -> ValidatedComparison:
     columns, schemas = {}, {}
     for variant in comparison.variants:
         columns[variant.id] = variant.schema.loaded_columns(workbench)
-        queried = [] if variant.only_loads else names
+        queried = [name for name in names if variant.answers(name)]
         schemas[variant.id] = variant.schema.driver_schema(operations, queried, columns[variant.id])
-        if not variant.only_loads:
-            build_plan(operations, variant.schema, parameters, workload, 0)
+        if queried:
+            build_plan(operations, variant.schema, parameters, variant.workload(workload), 0)
     return ValidatedComparison(comparison, workbench, names, parameters, schemas, columns)
 
 

@@ -34,6 +34,14 @@ class TargetSpec:
     # Of a server that the lab starts: how many nodes, and its settings.
     nodes: int | None = None
     server_settings: tuple[tuple[str, str], ...] = ()
+    # The database's own tool that loads, instead of the driver.
+    loader: str = ""
+
+    @property
+    def url_options(self) -> dict[str, str]:
+        """The options of its URL, by name."""
+        options = self.text.partition("?")[2] if self.place == "url" else self.options
+        return dict(option.partition("=")[::2] for option in options.split("&") if option)
 
     @property
     def server(self) -> str:
@@ -53,6 +61,9 @@ class TargetSpec:
 
     def with_options(self, options: str) -> "TargetSpec":
         """The same with more options of a URL; those that it has itself come first in it."""
+        loader, options = split_loader(self.database.name, options)
+        if loader:
+            return replace(_loaded_by(self, loader).with_options(options), text=_joined(self.text, f"load={loader}"))
         if not options:
             return self
         if self.place == "url":
@@ -61,6 +72,9 @@ class TargetSpec:
 
     def with_option(self, key: str, value: str) -> "TargetSpec":
         """The same with an option at another value. Raises UsageError for one that makes no sense."""
+        loader, _ = split_loader(self.database.name, f"{key}={value}")
+        if loader:
+            return replace(_loaded_by(self, loader), text=_with_option(self.text, key, value))
         if self.place == "folder":
             raise UsageError(f"--sweep {key}={value}: {self.label} in the results folder has no options; name a path")
         if self.place == "url":
@@ -77,7 +91,8 @@ class TargetSpec:
 class VariantSpec:
     """What becomes a variant: a target and a schema. `label` tells it from others with the same ones. A spec that `only_loads` is
     loaded and looked at, but not asked. `concurrency` is how many operations it has in flight, where that is not as the workload says, and
-    `operations_share` the share of the workload's operations that it executes.
+    `operations_share` the share of the workload's operations that it executes. One that `may_lose_rows` is there to see how many a loader
+    loses. `operations` are those that the schema can answer, where it cannot answer all.
     """
 
     target: TargetSpec
@@ -86,6 +101,8 @@ class VariantSpec:
     only_loads: bool = False
     concurrency: int | None = None
     operations_share: float = 1.0
+    may_lose_rows: bool = False
+    operations: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -103,15 +120,37 @@ class Variant:
     only_loads: bool = False
     concurrency: int | None = None
     operations_share: float = 1.0
+    may_lose_rows: bool = False
+    operations: tuple[str, ...] | None = None
+
+    @property
+    def namespace_at_url(self) -> str:
+        """The namespace that its URL names, or the usual one."""
+        options = dict(option.partition("=")[::2] for option in (self.url or "").partition("?")[2].split("&") if option)
+        return options.get("namespace", _NAMESPACE)
 
     def workload(self, of_all: Workload) -> Workload:
         """The workload as this variant gets it."""
         changes: dict[str, object] = {}
         if self.concurrency is not None:
             changes["schedule"] = of_all.schedule.model_copy(update={"concurrency": self.concurrency})
-        if of_all.operations is not None and self.operations_share < 1.0:
-            changes["operations"] = max(1, round(of_all.operations * self.operations_share))
+        mix = {name: weight for name, weight in of_all.mix.items() if self.answers(name)}
+        share = self.operations_share
+        if mix != of_all.mix:
+            changes["mix"] = mix
+            share *= sum(mix.values()) / sum(of_all.mix.values())
+        if of_all.operations is not None and share < 1.0:
+            changes["operations"] = max(1, round(of_all.operations * share))
         return of_all.model_copy(update=changes)
+
+    def answers(self, operation: str) -> bool:
+        """Whether it is asked an operation, or an instance of one."""
+        return not self.only_loads and (self.operations is None or operation.partition(".")[0] in self.operations)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is asked everything."""
+        return not self.only_loads and self.operations is None
 
     def at(self, url: str) -> "Variant":
         """The same at a URL, with the target's options and in its own namespace there."""
@@ -157,6 +196,7 @@ class Variant:
             only_loads=self.only_loads,
             concurrency=self.concurrency,
             operations_share=self.operations_share,
+            operations=None if self.operations is None else list(self.operations),
             promises=self.schema.file.promises,
             statements=statements,
         )
@@ -167,6 +207,35 @@ def place_of(target: TargetSpec) -> Place:
     if target.database.embedded:
         return "embedded"
     return "lab" if target.place == "started" else "yours"
+
+
+# The namespace of a URL that names none, as the engine has it.
+_NAMESPACE = "sensorbench"
+# Which option says how rows are loaded.
+_LOAD = "load"
+
+
+def split_loader(database: str, options: str) -> tuple[str, str]:
+    """The tool that options of a URL name for loading, if they do, and the options without it: drivers know nothing of tools.
+
+    Raises:
+        UsageError: for one that cannot be had here.
+
+    """
+    tools = lab.load_tools(database)
+    parts = [option.partition("=") for option in options.split("&") if option]
+    named = [value for key, _, value in parts if key == _LOAD and value in tools]
+    rest = "&".join("".join(part) for part in parts if not (part[0] == _LOAD and part[2] in tools))
+    return (lab.require_tool(database, named[-1]).name if named else ""), rest
+
+
+def _loaded_by(target: TargetSpec, loader: str) -> TargetSpec:
+    """The target with a tool that loads it. Raises UsageError unless it is a server of the lab."""
+    if target.place not in {"started", "lab"}:
+        raise UsageError(
+            f"load={loader}: a tool of the database's own loads servers of the lab alone; name {target.database.name} without an address, or lab:NAME"
+        )
+    return replace(target, loader=loader)
 
 
 _SCHEME = re.compile(r"(?P<scheme>[A-Za-z0-9+]+):")
@@ -186,8 +255,9 @@ def parse_target(text: str) -> TargetSpec:
         instance = lab.find_instance(name)
         if instance.database not in known:
             raise UsageError(f"--target {text}: {instance.database} stores nothing; it is used by {lab.used_as(instance)}")
-        _check_url(_joined(lab.url_of(instance), options))
-        return TargetSpec(text, known[instance.database], "lab", options)
+        loader, rest = split_loader(instance.database, options)
+        _check_url(_joined(lab.url_of(instance), rest))
+        return TargetSpec(text, known[instance.database], "lab", rest, loader=loader)
     scheme = _SCHEME.match(text)
     name, _, options = (scheme["scheme"], "", "") if scheme else text.partition("?")
     if name not in known:
@@ -196,8 +266,12 @@ def parse_target(text: str) -> TargetSpec:
             f"--target {shown}: expected the name of a database ({', '.join(known)}), lab:NAME, or a URL, for example {FILE_URL}"
         )
     if scheme:
+        loader, _ = split_loader(name, text.partition("?")[2])
+        target = TargetSpec(text, known[name], "url")
+        if loader:
+            _loaded_by(target, loader)
         _check_url(text)
-        return TargetSpec(text, known[name], "url")
+        return target
     if known[name].embedded:
         if options:
             raise UsageError(f"--target {text}: options need an address, for example {name}:data.db?{options}")
@@ -219,12 +293,13 @@ def started_target(
     server_settings: Mapping[str, str] = MappingProxyType({}),
 ) -> TargetSpec:
     """A target that the lab starts. Raises UsageError for options that make no sense, as far as can be told before it is up."""
+    loader, rest = split_loader(database, options)
     checked = [
-        option for option in options.split("&") if option.partition("=")[0] not in lab.LAB_DATABASES[database].options_of_its_own
+        option for option in rest.split("&") if option.partition("=")[0] not in lab.LAB_DATABASES[database].options_of_its_own
     ]
     _check_url(_joined(f"{database}://127.0.0.1", "&".join(checked)))
     text = _joined(database, options)
-    return TargetSpec(text, databases()[database], "started", options, system, nodes, tuple(server_settings.items()))
+    return TargetSpec(text, databases()[database], "started", rest, system, nodes, tuple(server_settings.items()), loader)
 
 
 def _check_url(url: str) -> None:
@@ -261,6 +336,8 @@ def make_variants(specs: list[VariantSpec], data_folder: Path) -> list[Variant]:
             spec.only_loads,
             spec.concurrency,
             spec.operations_share,
+            spec.may_lose_rows,
+            spec.operations,
         )
         if target.place == "folder":
             path = data_folder / variant_id

@@ -174,6 +174,7 @@ def _comparison(
         workload=workload.with_concurrency(embedded=any(spec.target.database.embedded for spec in specs)),
         metric=study.file.metric,
         continue_on_error=study.file.continue_on_error,
+        snapshots=grid.snapshots,
         include_outdated=options.include_outdated,
         resources=options.resources,
     )
@@ -240,6 +241,8 @@ def _specs_of(study: Study, target: TargetSpec, layout: Layout) -> list[VariantS
             layout.only_loads,
             layout.concurrency,
             layout.operations_share,
+            layout.may_lose_rows,
+            None if layout.operations is None else tuple(layout.operations),
         )
         for parameters, label in layout.labelled_parameters()
     ]

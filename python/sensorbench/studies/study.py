@@ -68,6 +68,12 @@ class Layout(toml_file.FileModel):
     options: str = Field(default="", description="Options of the URL.")
     label: str = Field(default="", description="What distinguishes the variant in its name.")
     only_loads: bool = Field(default=False, description="Whether only loading is measured.")
+    operations: list[str] | None = Field(
+        default=None, description="The operations that the schema can answer, where it cannot answer all."
+    )
+    may_lose_rows: bool = Field(
+        default=False, description="Whether rows that a loader does not bring in are counted, instead of being a failure."
+    )
     concurrency: int | None = Field(default=None, description="Requests in flight, instead of the workload's.")
     operations_share: float = Field(
         default=1.0, gt=0.0, le=1.0, description="Share of the workload's operations that is measured."
@@ -99,6 +105,9 @@ class Grid(toml_file.FileModel):
 
     datasets: list[str] = Field(min_length=1, description="The datasets that it runs on.")
     targets: list[str] = Field(description="The systems that are compared, if `--target` names no others.")
+    snapshots: bool = Field(
+        default=False, description="Whether servers that can write a snapshot do so after loading, for its size and time."
+    )
     # By dialect.
     schemas: Annotated[dict[str, list[Layout]], BeforeValidator(_with_plain_names)]
     parameter_sources: dict[str, OwnParameterSource] = {}

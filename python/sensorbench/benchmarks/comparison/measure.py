@@ -171,6 +171,8 @@ def _fingerprint(validated: ValidatedComparison, variant: Variant) -> str:
             validated.schemas[variant.id],
             variant.schema.file.model_dump(mode="json"),
             variant.schema.parameters,
+            # What a driver loaded is as it was before there were tools.
+            *([variant.target.loader] if variant.target.loader else []),
         ],
         sort_keys=True,
     )
@@ -210,12 +212,21 @@ def load_one(
     readings = connected.comparison.dataset.describe().readings
     claim = claim_of(variant, writer.owner, intent)
     load = load_variant(
-        variant, target, connected.schemas[variant.id], tables, readings, fingerprint, claim=claim, reporter=reporter
+        variant,
+        target,
+        connected.schemas[variant.id],
+        tables,
+        readings,
+        fingerprint,
+        claim=claim,
+        reporter=reporter,
+        with_snapshot=connected.comparison.snapshots,
     )
     cost = encoding_cost(variant.schema, tables, readings, connected.workbench)
     writer.write_load(variant.id, {**load, "encoding": cost} if cost else load)
     if not variant.only_loads:
-        plans = query_plans(target, variant, connected.comparison.operations, connected.names, connected.parameters)
+        queried = [name for name in connected.names if variant.answers(name)]
+        plans = query_plans(target, variant, connected.comparison.operations, queried, connected.parameters)
         if plans.root:
             writer.write_plans(variant.id, plans)
 

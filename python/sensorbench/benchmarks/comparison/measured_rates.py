@@ -50,7 +50,7 @@ class MeasuredComparison:
         self.operations = {
             name: operation for name, operation in result.manifest.plan.operations.items() if not is_of_registers(name)
         }
-        self.variants = [MeasuredVariant(self, variant) for variant in result.manifest.variants if not variant.only_loads]
+        self.variants = [MeasuredVariant(self, variant) for variant in result.manifest.variants if variant.is_whole]
         self.schedule = Schedule.model_validate(result.manifest.plan.workload["schedule"])
         self.differing = {name for name, answers in summary.result.answers.items() if not answers.equal}
         self.figures = {(figure.variant, figure.operation): figure for figure in summary.result.figures}

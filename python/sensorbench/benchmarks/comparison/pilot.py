@@ -299,7 +299,12 @@ def _measure(
                             raise
                         failed[name, variant.id] = message_of(error)
                         task.end(f"failed: {message_of(error)}")
-            requested = [costs.run.requests for (part, _), costs in small.costs.items() if part == name and costs.run.requests]
+            whole = {variant.id for variant in at_small.comparison.variants if variant.is_whole}
+            requested = [
+                costs.run.requests
+                for (part, variant_id), costs in small.costs.items()
+                if part == name and variant_id in whole and costs.run.requests
+            ]
             for size, connected in by_size:
                 size.reference_s[name] = _reference_s(connected, requested[0] if requested else {})
     return failed, left_out
@@ -337,12 +342,15 @@ def _costs(connected: ConnectedComparison, variant_id: str, owner: Owner, quiet:
             "pilot",
             claim=Claim(owner, "create"),
             reporter=quiet,
+            with_snapshot=comparison.snapshots,
         )
         load_s = time.monotonic() - start_s
         run = _ShortRun({}, 1.0, {}) if variant.only_loads else _run_shortly(connected, variant)
     finally:
         target.remove(owner=owner.to_json())
     prepared_bytes = sum(table.bytes for table in tables)
+    if (loader := load.get("loader")) is not None:
+        prepared_bytes += loader["file_bytes"]
     size = load["size"]["total_bytes"]
     prepare_s = sum(table.prepare_s for table in tables)
     create_s = max(0.0, load_s - load["load_s"] - load["settle_s"])
@@ -394,7 +402,7 @@ def _reference_s(connected: ConnectedComparison, requested: dict[int, list[int]]
     comparison = connected.comparison
     if comparison.workload.answers != "all" or not requested or writes_anything(comparison.operations, connected.names):
         return {}
-    schema = next(variant.schema for variant in comparison.variants if not variant.only_loads)
+    schema = next(variant.schema for variant in comparison.variants if variant.is_whole)
     plan = build_plan(comparison.operations, schema, connected.parameters, _short(comparison.workload), 0)
     measured = next(number for number, phase in enumerate(plan["phases"]) if phase["name"] == MEASURE)
     took: dict[str, float] = {}

@@ -15,7 +15,7 @@ from sensorbench.errors import CancelledError, EngineError, FailedError, UsageEr
 from sensorbench.lifecycle import Benchmark, Description, RunContext, check_folder
 from sensorbench.paths import remove_if_empty
 from sensorbench.progress import ProgressReporter
-from sensorbench.results import ComparisonManifest, ComparisonWriter, has_results, read_run
+from sensorbench.results import ComparisonManifest, ComparisonWriter, RunResult, has_results, read_run
 from sensorbench.results.described import ComparisonWorkload, DescribedDataset, Environment
 from sensorbench.results.latencies import of_kind
 from sensorbench.results.manifest import MEASURE
@@ -36,6 +36,7 @@ from sensorbench.runner import (
     connect,
     driver_ceiling,
     is_of_registers,
+    planned_operations,
     prepare_tables,
     running_servers,
     server_ceiling,
@@ -153,7 +154,7 @@ class ComparisonBenchmark(Benchmark[ComparisonPlan, ComparisonManifest, Comparis
             ),
             variants=[
                 variant.manifest(
-                    {} if variant.only_loads else {name: variant.schema.described_statements(name) for name in validated.names}
+                    {name: variant.schema.described_statements(name) for name in validated.names if variant.answers(name)}
                 )
                 for variant in comparison.variants
             ],
@@ -306,7 +307,7 @@ def _load(
     intent: Intent,
 ) -> None:
     load_one(connected, variant, tables[variant.id], writer, reporter, intent=intent)
-    queried = [] if variant.only_loads else connected.names
+    queried = [name for name in connected.names if variant.answers(name)]
     checks = check_target(connected.targets[variant.id], connected.comparison.operations, variant.schema, known, queried)
     writer.write_checks(variant.id, checks)
 
@@ -375,32 +376,50 @@ def _check_contents(
 def _write_reference(validated: ValidatedComparison, writer: ComparisonWriter, reporter: ProgressReporter) -> None:
     """Computes the reference answers to a sample of what was asked and answered by at least one variant."""
     comparison = validated.comparison
-    measured_variants = [variant for variant in comparison.variants if not variant.only_loads]
-    folders = [folder for variant in measured_variants if has_results(folder := writer.run_folder(variant.id, 1))]
-    runs = [run for run in map(read_run, folders) if run.state == "complete"]
-    answers = [table for run in runs if (table := run.table("answers")) is not None]
-    if not answers:
-        return
-    phase = runs[0].manifest.phases.index(MEASURE)
+    requested: dict[str, set[int]] = {}
+    for variant in comparison.variants:
+        folder = writer.run_folder(variant.id, 1)
+        if variant.only_loads or not has_results(folder) or (run := read_run(folder)).state != "complete":
+            continue
+        for name in run.manifest.operations:
+            requested.setdefault(name, set()).update(_answered(run, name))
     reads = [
-        number
-        for number, name in enumerate(validated.names)
-        if comparison.operations.operation[name].writes is None and not is_of_registers(name)
+        name
+        for name in validated.names
+        if requested.get(name) and comparison.operations.operation[name].writes is None and not is_of_registers(name)
     ]
-    requests = {number: _answered(answers, phase, number)[:REFERENCE_SAMPLE] for number in reads}
-    total = sum(len(numbers) for numbers in requests.values())
-    if not total:
+    if not reads:
         return
     with reporter.task("reference answers") as task:
-        plan = build_plan(comparison.operations, measured_variants[0].schema, validated.parameters, comparison.workload, 0)
-        writer.write_reference(
-            reference_table(
-                validated.workbench, comparison.operations, validated.names, plan, validated.parameters, phase, requests
-            )
-        )
-        task.end(f"{total} computed from the dataset itself")
+        tables = []
+        for variant in comparison.variants:
+            # One that is asked everything has all of them; else they are put together.
+            own = [name for name in reads if variant.answers(name)]
+            reads = [name for name in reads if name not in own]
+            if own:
+                requests = {name: sorted(requested[name])[:REFERENCE_SAMPLE] for name in own}
+                tables.append(_reference_of(validated, variant, requests))
+        writer.write_reference(reference := pa.concat_tables(tables))
+        task.end(f"{reference.num_rows} computed from the dataset itself")
 
 
-def _answered(answers: list[pa.Table], phase: int, operation: int) -> list[int]:
-    """The numbers of an operation that some run has an answer to, in order."""
-    return sorted({k for table in answers for k in of_kind(table, phase, operation)["k"].to_pylist()})
+def _reference_of(validated: ValidatedComparison, variant: Variant, requests: dict[str, list[int]]) -> pa.Table:
+    """Reference answers to requests by the name of their operation, as a variant is asked them; by the comparison's numbers of operations."""
+    operations, workload = validated.comparison.operations, variant.workload(validated.comparison.workload)
+    plan = build_plan(operations, variant.schema, validated.parameters, workload, 0)
+    names = planned_operations(operations, workload)
+    phase = next(number for number, planned in enumerate(plan["phases"]) if planned["name"] == MEASURE)
+    numbered = {names.index(name): numbers for name, numbers in requests.items()}
+    table = reference_table(validated.workbench, operations, names, plan, validated.parameters, phase, numbered)
+    of_comparison = [validated.names.index(names[number]) for number in table["operation"].to_pylist()]
+    place = table.column_names.index("operation")
+    return table.set_column(place, table.schema.field(place), pa.array(of_comparison, table.schema.field(place).type))
+
+
+def _answered(run: RunResult, operation: str) -> list[int]:
+    """The numbers of an operation that a run has an answer to."""
+    answers, phases = run.table("answers"), run.manifest.phases
+    if answers is None or MEASURE not in phases:
+        return []
+    found: list[int] = of_kind(answers, phases.index(MEASURE), run.manifest.operations.index(operation))["k"].to_pylist()
+    return found

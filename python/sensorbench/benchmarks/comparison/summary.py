@@ -158,8 +158,14 @@ def _answers(equality: Equality) -> AnswerComparison:
     )
 
 
+def _that_had(runs: list[RunResult], operation: str) -> list[RunResult]:
+    """Of some runs, those in which an operation was asked: a schema may be able to answer a part of them."""
+    return [run for run in runs if operation in run.manifest.operations]
+
+
 def sample_of(runs: list[RunResult], operation: str) -> Sample | None:
-    """The latencies of one kind of operation over all runs: of each operation where all were logged, else from histograms."""
+    """The latencies of one kind of operation over all runs that had it: of each operation where all were logged, else from histograms."""
+    runs = _that_had(runs, operation)
     if not runs:
         return None
     if all(is_logged_whole(run) for run in runs):
@@ -170,6 +176,7 @@ def sample_of(runs: list[RunResult], operation: str) -> Sample | None:
 
 
 def _figures(variant: str, operation: str, runs: list[RunResult], sample: Sample | None) -> OperationFigures:
+    runs = _that_had(runs, operation)
     measured = [_measured(run, operation) for run in runs]
     counts = OutcomeCounts(**{outcome: sum(figures["counts"][outcome] for figures in measured) for outcome in OUTCOMES})
     rows = sum(figures["rows"] for figures in measured)
@@ -249,7 +256,8 @@ def _throughput(runs: list[RunResult], operation: str) -> float | None:
 
 def done_in_s(runs: list[RunResult], operation: str) -> list[tuple[int, float]]:
     """Of each run that measured to its end, how many operations of one kind ended well, in how many seconds."""
-    phases = [phase for run in runs if run.manifest.totals for phase in run.manifest.totals.phases if phase.name == MEASURE]
+    having = _that_had(runs, operation)
+    phases = [phase for run in having if run.manifest.totals for phase in run.manifest.totals.phases if phase.name == MEASURE]
     return [
         (phase.operations[operation]["counts"]["ok"], (phase.end_ns - phase.start_ns) / 1e9)
         for phase in phases
@@ -267,15 +275,15 @@ def _equalities(result: ComparisonResult, runs: dict[str, list[RunResult]], read
     equalities = []
     for name in reads:
         answers: dict[str, dict[int, Answer]] = {}
-        number = -1
+        of_comparison = list(result.manifest.plan.operations).index(name)
         for variant, of_variant in runs.items():
-            for run in of_variant:
+            for run in _that_had(of_variant, name):
                 number = run.manifest.operations.index(name)
                 phase = run.manifest.phases.index(MEASURE)
                 # Every run asks the same questions; each run's answers are compared.
                 label = variant if len(of_variant) == 1 else f"{variant}, run {run.manifest.repetition}"
                 answers[label] = _answers_by_operation(run.table("answers"), phase).get(number, {})
-        equalities.append(compare_answers(name, answers, reference.get(number, {})))
+        equalities.append(compare_answers(name, answers, reference.get(of_comparison, {})))
     return equalities
 
 

@@ -12,6 +12,7 @@ from sensorbench.errors import FailedError
 from sensorbench.lab.database import LabCluster, Place
 from sensorbench.lab.databases import cassandra_insight
 from sensorbench.lab.databases import cassandra_nodetool as nodetool
+from sensorbench.lab.databases.cassandra_copy import Copy
 from sensorbench.lab.databases.cassandra_settings import TOKENS_PER_NODE, cassandra_yaml, check, first_tokens, jvm_options
 from sensorbench.lab.helpers import class_path, compiled
 from sensorbench.lab.instance import Instance, Node
@@ -95,6 +96,7 @@ class Cassandra(LabCluster):
     )
     # SSTables are written by a program that is compiled against the node.
     options_of_its_own = ("load",)
+    load_tools = (Copy(),)
     summary = "Cassandra, one node or many"
     port = 9042
     other_ports = (_STORAGE_PORT, nodetool.JMX_PORT, cassandra_insight.PORT)

@@ -2,25 +2,29 @@
 
 import contextlib
 import json
+import re
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from sensorbench.errors import FailedError
-from sensorbench.lab.database import LabCluster, LabDatabase, Place, with_credentials
+from sensorbench.lab.database import LabCluster, LabDatabase, Place, Snapshot, with_credentials
+from sensorbench.lab.databases.redis_pipe import PACKAGES, Pipe, libraries, program
 from sensorbench.lab.instance import USER, Instance, Node
-from sensorbench.lab.processes import call, wait_until
+from sensorbench.lab.processes import TOOL_TIMEOUT_S, call, wait_until
 from sensorbench.lab.software import DebianPackages, Installed
 from sensorbench.lab.state_dirs import ServerUser
 
-_PACKAGES = ("redis-server", "redis-tools", "libatomic1", "libjemalloc2", "liblzf1")
 _SOURCES = (
-    DebianPackages("redis", "debian", _PACKAGES),
+    DebianPackages("redis", "debian", PACKAGES),
     Installed("redis", "installed", "redis-server", "redis-server"),
 )
 # Nothing is written to disk unless it is asked for: --server-setting appendonly=yes, --server-setting "save=60 1000".
 _DEFAULTS = {"save": "", "appendonly": "no", "protected-mode": "yes"}
 _NODE_TIMEOUT_MS = "3000"
+# Some GB at the rate of a slow disk.
+_SAVED_WITHIN_S = 3600.0
+_SAVE_US = re.compile(r"cmdstat_save:calls=\d+,usec=(\d+)")
 
 
 class Redis(LabDatabase):
@@ -30,6 +34,7 @@ class Redis(LabDatabase):
     summary = "Redis, one server, nothing on disk unless asked for"
     port = 6379
     sources = _SOURCES
+    load_tools = (Pipe(),)
 
     memory_rule = "80 % for data (maxmemory), and no eviction: a write that does not fit is refused; the rest is for buffers and fragmentation"
 
@@ -39,8 +44,7 @@ class Redis(LabDatabase):
 
     def environment(self, software: Path) -> dict[str, str]:
         """Unpacked packages bring their libraries along."""
-        libraries = software / "usr/lib/x86_64-linux-gnu"
-        return {"LD_LIBRARY_PATH": str(libraries)} if libraries.exists() else {}
+        return libraries(software)
 
     def unknown_settings(self, software: Path, user: ServerUser, settings: Mapping[str, str]) -> dict[str, str]:
         """The server lists nothing; it is tried with each setting alone, on no port at all, until it says what is wrong."""
@@ -81,6 +85,40 @@ class Redis(LabDatabase):
 
     def _cluster_settings(self, node: Node) -> dict[str, str]:
         return {}
+
+    def snapshot(self, instance: Instance, node: Node, software: Path, user: ServerUser) -> Snapshot | None:
+        """SAVE, which holds the server up until everything is in its file. It goes again unless there was one: the server would read it when it
+        is started again.
+        """
+        file = instance.data_folder(node) / instance.settings.get("dbfilename", "dump.rdb")
+        was_there = file.exists()
+        before_us = self._saving_us(instance, node, software, user)
+        said = self._ask(instance, node, software, user, "SAVE", timeout_s=_SAVED_WITHIN_S)
+        if said != "OK":
+            raise FailedError(f"{instance.name}: SAVE failed: {said}")
+        taken = Snapshot(file.stat().st_size, (self._saving_us(instance, node, software, user) - before_us) / 1e6)
+        if not was_there:
+            file.unlink()
+        return taken
+
+    def _saving_us(self, instance: Instance, node: Node, software: Path, user: ServerUser) -> int:
+        """How long SAVE has taken so far by the server's own count: redis-cli takes longer to start than a small SAVE."""
+        found = _SAVE_US.search(self._ask(instance, node, software, user, "INFO", "commandstats"))
+        return int(found[1]) if found else 0
+
+    def _ask(
+        self, instance: Instance, node: Node, software: Path, user: ServerUser, *words: str, timeout_s: float = TOOL_TIMEOUT_S
+    ) -> str:
+        return self._cli(instance, software, user, "-h", node.host, "-p", str(node.port), *words, timeout_s=timeout_s).strip()
+
+    def _cli(self, instance: Instance, software: Path, user: ServerUser, *words: str, timeout_s: float = TOOL_TIMEOUT_S) -> str:
+        # The password goes by the environment: a command line would show it.
+        environment = {**self.environment(software), "REDISCLI_AUTH": instance.password()}
+        command: list[str | Path] = [program(software, "redis-cli"), *words]
+        ended = call(command, folder=Path("/"), user=user, environment=environment, timeout_s=timeout_s)
+        if ended.returncode != 0:
+            raise FailedError(f"redis-cli {' '.join(words[:2])} failed: {(ended.stderr.strip() or ended.stdout.strip())[-300:]}")
+        return ended.stdout
 
     def url(self, instance: Instance) -> str:
         """The server; drivers keep to a key prefix of their own."""
@@ -126,7 +164,7 @@ class RedisCluster(Redis, LabCluster):
     def remove_node(self, instance: Instance, node: Node, software: Path, user: ServerUser) -> None:
         """Moves the node's slots to the others, then forgets it."""
         others = [other for other in instance.nodes if other.number != node.number]
-        first, node_id = _place(others[0]), self._redis(instance, node, software, user, "CLUSTER", "MYID")
+        first, node_id = _place(others[0]), self._ask(instance, node, software, user, "CLUSTER", "MYID")
         self._cli(instance, software, user, "--cluster", "rebalance", first, "--cluster-weight", f"{node_id}=0")
         self._cli(instance, software, user, "--cluster", "del-node", first, node_id)
 
@@ -134,13 +172,13 @@ class RedisCluster(Redis, LabCluster):
         """It is marked as failed by another master."""
         other = next(candidate for candidate in instance.nodes if candidate.number != node.number)
         with contextlib.suppress(FailedError):
-            lines = self._redis(instance, other, software, user, "CLUSTER", "NODES").splitlines()
+            lines = self._ask(instance, other, software, user, "CLUSTER", "NODES").splitlines()
             return any(f" {node.host}:{node.port}@" in line and "fail" in line.split()[2].split(",") for line in lines)
         return False
 
     def _wait_until_agreed(self, instance: Instance, software: Path, user: ServerUser) -> None:
         def is_agreed() -> bool:
-            lines = [self._redis(instance, node, software, user, "CLUSTER", "INFO") for node in instance.nodes]
+            lines = [self._ask(instance, node, software, user, "CLUSTER", "INFO") for node in instance.nodes]
             nodes = f"cluster_known_nodes:{len(instance.nodes)}"
             return all("cluster_state:ok" in line and nodes in line for line in lines)
 
@@ -149,17 +187,6 @@ class RedisCluster(Redis, LabCluster):
         # Replicas are distinguished only when the next gossip has come round.
         time.sleep(0.2 if instance.replicas == 0 else 1.0)
 
-    def _redis(self, instance: Instance, node: Node, software: Path, user: ServerUser, *words: str) -> str:
-        return self._cli(instance, software, user, "-h", node.host, "-p", str(node.port), *words).strip()
-
-    def _cli(self, instance: Instance, software: Path, user: ServerUser, *words: str) -> str:
-        # The password goes by the environment: a command line would show it.
-        environment = {**self.environment(software), "REDISCLI_AUTH": instance.password()}
-        ended = call([program(software, "redis-cli"), *words], folder=Path("/"), user=user, environment=environment)
-        if ended.returncode != 0:
-            raise FailedError(f"redis-cli {' '.join(words[:2])} failed: {(ended.stderr.strip() or ended.stdout.strip())[-300:]}")
-        return ended.stdout
-
     def url(self, instance: Instance) -> str:
         """All nodes, so that the cluster is found while one of them is down."""
         return with_credentials("redis+cluster", instance, ",".join(map(_place, instance.nodes)))
@@ -167,12 +194,6 @@ class RedisCluster(Redis, LabCluster):
     def node_url(self, instance: Instance, node: Node) -> str:
         """A node answers as a server before it belongs to a cluster."""
         return with_credentials("redis", instance, _place(node))
-
-
-def program(software: Path, name: str) -> Path:
-    """A program of the server's, in the folder of its software: unpacked, or that of the system."""
-    unpacked = software / "usr" / "bin" / name
-    return unpacked if unpacked.exists() else software / "bin" / name
 
 
 def _place(node: Node) -> str:

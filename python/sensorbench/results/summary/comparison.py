@@ -6,7 +6,14 @@ from typing import Annotated, Any, Literal, TypedDict
 from pydantic import AliasChoices, BeforeValidator, ConfigDict, Field, RootModel, model_validator
 
 from sensorbench.results.as_written import AsWritten, PresentKeys, with_present_run_keys
-from sensorbench.results.described import ComparisonWorkload, DescribedDataset, EncodingCost, LoadedTable
+from sensorbench.results.described import (
+    ComparisonWorkload,
+    DescribedDataset,
+    EncodingCost,
+    LoadedTable,
+    LoaderReport,
+    SnapshotReport,
+)
 from sensorbench.results.manifest import Status
 from sensorbench.results.planned import OperationManifest
 from sensorbench.results.summary.claims import MeasuredFigure
@@ -62,6 +69,13 @@ class LoadFigures(SummaryPart):
     description: ServerDescription
     tables: list[Annotated[LoadedTable, AsWritten]] = []
     encoding: Annotated[EncodingCost, AsWritten] | None = None
+    loader: Annotated[LoaderReport, AsWritten] | None = Field(
+        default=None, description="The tool that loaded, where it was not the driver."
+    )
+    rows_sent: int | None = Field(default=None, description="Rows that went in, where some were lost.")
+    snapshot: Annotated[SnapshotReport, AsWritten] | None = Field(
+        default=None, description="A snapshot that the server wrote after loading."
+    )
 
 
 class AnswerProblem(SummaryPart):

@@ -30,7 +30,7 @@ RANGES = tuple(f"r{number}" for number in range(1, 8))
 LOOK_UP, FETCH_RANGE, COUNT_RANGE = "look_up", "fetch_range", "count_range"
 QUESTIONS = {"Q1": LOOK_UP, "Q2": FETCH_RANGE, "Q3": COUNT_RANGE}
 
-BY_WRITES = "key, by writes"
+BY_COPY = "key, by COPY"
 # The source's other loader: load times of one node and four, questions of four at one size, the narrowest range left out.
 LOADED_BOTH_WAYS = ("CA", "CA-SH")
 BOTH_WAYS = ("4GB", "CA-SH", RANGES[1:])
@@ -38,8 +38,10 @@ BOTH_WAYS = ("4GB", "CA-SH", RANGES[1:])
 STRUCTURES = {"both structures": "source", "hash only": "hash_only", "sorted set only": "range_only"}
 
 NO_KEYLESS = "Cassandra's primary key is compulsory: there is no level without a key"
+NO_SNAPSHOT = "the paper's figure is the size of a snapshot file, which only servers write that are started for this work"
+# Operations whose figures are of a snapshot, for systems that hold their data in memory.
+ON_DISK = ("size", "disk")
 NO_COMMERCIAL = "needs a commercial database, which is the user's own: --target odbc:DSN"
-NO_SNAPSHOT = "the source's figure is the size of a snapshot file; here Redis keeps nothing on disk"
 
 
 @dataclass(frozen=True)
@@ -69,8 +71,8 @@ def places() -> tuple[Place, ...]:
     """All cells of the source study."""
     return (
         *(place for size in SIZES for level in LEVELS for system in SYSTEMS for place in _main_places(size, level, system)),
-        *(Place(size, BY_WRITES, system, "load") for size in SIZES for system in LOADED_BOTH_WAYS),
-        *(Place(BOTH_WAYS[0], BY_WRITES, BOTH_WAYS[1], question, way) for question in ("Q2", "Q3") for way in BOTH_WAYS[2]),
+        *(Place(size, BY_COPY, system, "load") for size in SIZES for system in LOADED_BOTH_WAYS),
+        *(Place(BOTH_WAYS[0], BY_COPY, BOTH_WAYS[1], question, way) for question in ("Q2", "Q3") for way in BOTH_WAYS[2]),
         *(
             Place(size, structures, system, what)
             for size in SIZES
@@ -90,7 +92,7 @@ def variants_for(place: Place) -> list[str]:
     """The variants that a cell is measured with, the first that there is, as the study's roles name them."""
     if place.level in STRUCTURES:
         return with_schema(place.system, STRUCTURES[place.level])
-    of_role = f"{place.system} by writes" if place.level == BY_WRITES else role(place.system, place.level)
+    of_role = f"{place.system} by COPY" if place.level == BY_COPY else role(place.system, place.level)
     return FILE.roles.published[of_role]
 
 
@@ -130,8 +132,6 @@ def _impossible(place: Place) -> tuple[FigureState, str] | None:
     """Why this study cannot have a cell whatever is measured, if so."""
     if place.system in CASSANDRA and place.level == "none":
         return "not applicable", NO_KEYLESS
-    if place.system in REDIS and place.operation in {"size", "disk"}:
-        return "not applicable", NO_SNAPSHOT
     return None
 
 
@@ -156,6 +156,13 @@ def _measured(place: Place, result: ComparisonResult) -> tuple[FigureState, str]
     if variant is None:
         planned, why = _planned(place)
         return "not applicable", why if planned == "not applicable" else f"{names[0]} is not among the variants of these results"
+    if (
+        place.system in REDIS
+        and place.operation in ON_DISK
+        and variant in result.loads
+        and result.snapshot_bytes(variant) is None
+    ):
+        return "not applicable", NO_SNAPSHOT
     state, why = _loaded(variant, result) if place.operations is None else _measured_at(variant, place.operations, result)
     return state, _described(place, variant) if state == "run" and not why else why
 
@@ -194,7 +201,7 @@ class Published:
 
 
 _LEVEL_NAMES = {"no-index": "none", "sensor-key": "key", "sensor-key+mv": "key+value"}
-_LOADERS = {"SSTable": "key", "COPY": BY_WRITES}
+_LOADERS = {"SSTable": "key", "COPY": BY_COPY}
 _OPERATIONS = {"database-size": "size", "RAM-size": "RAM", "disk-size": "disk", "load-time": "load"}
 _UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "min": 60.0, "h": 3600.0, "GB": 1e9}
 _MEASUREMENTS = {*_OPERATIONS, "response-time"}

@@ -12,14 +12,16 @@ from sensorbench.claims import Evidence, variant_name
 from sensorbench.results import VariantManifest
 from sensorbench.results.summary.comparison import ComparisonSummary
 from sensorbench.studies.log_analytics.published import (
-    BY_WRITES,
+    BY_COPY,
     CASSANDRA,
     COUNT_RANGE,
     FETCH_RANGE,
     FILE,
     LEVELS,
     LOOK_UP,
+    ON_DISK,
     RANGES,
+    REDIS,
     STRUCTURES,
     Place,
     Published,
@@ -53,7 +55,9 @@ _SAME_MACHINE = (
     "All processes are on one machine and share its processors, its memory and its disk, as in the source: that shows what "
     "splitting into processes costs, not what distribution gains."
 )
-_SIZES_DESCRIBED = ("size", "RAM")
+_SIZES_DESCRIBED = ("size", "RAM", "disk")
+# Roles of variants that play a system's part but for how they were loaded.
+_OTHER_LOADERS = ("by writes", "by COPY", "by pipe")
 
 
 def rating(ratio: float) -> str:
@@ -71,7 +75,7 @@ class Measured:
     @cached_property
     def variants(self) -> list[VariantManifest]:
         """The variants that hold the whole log and were to be asked."""
-        return [variant for variant in self.evidence.result.manifest.variants if not variant.only_loads]
+        return [variant for variant in self.evidence.result.manifest.variants if variant.is_whole]
 
     @cached_property
     def _latencies(self) -> dict[tuple[str, str], float]:
@@ -187,7 +191,7 @@ def _codes() -> dict[str, str]:
     return {
         name: role.rsplit(" ", 1)[0] if role.rsplit(" ", 1)[-1] in LEVELS else role
         for role, names in FILE.roles.published.items()
-        if not role.endswith("by writes")
+        if not role.endswith(_OTHER_LOADERS)
         for name in names
     }
 
@@ -403,10 +407,12 @@ def _printed(size: str) -> list[Published]:
 
 
 def _figure(measured: Measured, place: Place) -> float | None:
-    """What was measured of a cell. Sizes of Redis are of its memory, which the source tells apart."""
+    """What was measured of a cell. On disk, Redis has its snapshot; its other sizes are of memory."""
     variant = variant_at(variants_for(place), measured.evidence.result)
-    if variant is None or place.operation == "disk" or (place.operation == "size" and place.system.startswith("Redis")):
+    if variant is None:
         return None
+    if place.system in REDIS and place.operation in ON_DISK:
+        return measured.evidence.result.snapshot_bytes(variant)
     if place.operation in _SIZES_DESCRIBED:
         return measured.evidence.result.size_bytes(variant)
     return measured.time_s(variant, place.operations or LOAD)
@@ -428,7 +434,7 @@ def _table(title: str, text: str, rows: list[_Compared], kind: Kind) -> Section:
 
 
 def _in_order(rows: Iterable[_Compared]) -> list[tuple[str, str, str]]:
-    operations, levels = (LOAD, "Q1", "Q2", "Q3", *_SIZES_DESCRIBED), (*LEVELS, BY_WRITES, *STRUCTURES)
+    operations, levels = (LOAD, "Q1", "Q2", "Q3", *_SIZES_DESCRIBED), (*LEVELS, BY_COPY, *STRUCTURES)
     return sorted(
         {row.column for row in rows}, key=lambda column: (operations.index(column[0]), column[1], levels.index(column[2]))
     )
