@@ -26,6 +26,9 @@ def headline(summary: ComparisonSummary) -> str:
     if len(summary.variants) == 1:
         return f"{formatting.variant(summary.variants[0].id)} was measured alone: there is nothing to compare it with."
     compared = [ranking for ranking in ranked if len(ranking.places) > 1 or not ranking.outdated]
+    apart = [ranking for ranking in compared if len(ranking.classes) > 1]
+    if apart == compared != [] and all(len(places) == 1 for ranking in apart for places in ranking.classes):
+        return "Variants are of different consistency levels, so that nobody is the fastest."
     if not compared:
         return "One variant is of a current version; the others are outdated, and are not ranked against it."
     return f"{_by_winner(summary, compared)} ({formatting.metric(compared[0].metric)} response time, 95\N{NO-BREAK SPACE}% confidence intervals)"
@@ -44,14 +47,16 @@ class Lead(NamedTuple):
 def leads(summary: ComparisonSummary) -> list[Lead]:
     """The operations at which all other variants are significantly slower than the fastest."""
     found = []
-    for ranking in summary.result.rankings:
-        next_place = ranking.places[1] if len(ranking.places) > 1 else None
-        ratio = next_place.against_best.ratio if next_place and next_place.against_best else None
-        if ranking.excluded or not next_place or not ratio or sum(map(is_level, ranking.places)) > 1:
-            continue
-        if ratio.low is not None and ratio.high is not None:
-            title = summary.result.operations[ranking.operation].title
-            found.append(Lead(ranking.places[0].variant, title, next_place.variant, ratio.low, ratio.high))
+    for ranking in (ranking for ranking in summary.result.rankings if not ranking.excluded):
+        for places in ranking.classes:
+            next_place = places[1] if len(places) > 1 else None
+            ratio = next_place.against_best.ratio if next_place and next_place.against_best else None
+            if not next_place or not ratio or sum(map(is_level, places)) > 1:
+                continue
+            if ratio.low is not None and ratio.high is not None:
+                level = f" ({places[0].consistency})" if places[0].consistency else ""
+                title = f"{summary.result.operations[ranking.operation].title}{level}"
+                found.append(Lead(places[0].variant, title, next_place.variant, ratio.low, ratio.high))
     return found
 
 
@@ -89,6 +94,11 @@ def confidence(ratio: MeasuredFigure) -> str:
 
 
 def winners(ranking: Ranking) -> str:
-    """The fastest variant, and those that are level with it."""
-    level = [formatting.variant(place.variant) for place in ranking.places if is_level(place)]
-    return " or ".join(level) if len(level) <= MAX_NAMED else f"{level[0]} or {len(level) - 1} others"
+    """The fastest variant, and those that are level with it; of each consistency level, where there are several."""
+    return "; ".join(_winners_of(places) for places in ranking.classes)
+
+
+def _winners_of(places: Sequence[RankedVariant]) -> str:
+    level = [formatting.variant(place.variant) for place in places if is_level(place)]
+    names = " or ".join(level) if len(level) <= MAX_NAMED else f"{level[0]} or {len(level) - 1} others"
+    return f"{names} ({places[0].consistency})" if places[0].consistency else names
