@@ -140,12 +140,17 @@ def test_reads_and_writes_wait_for_replicas_of_their_own(
     schema, statement = tmp_path / "levels.toml", "[operation.get_peak_data]\n"
     text = (SCHEMAS / "sensors" / "cassandra" / "by_sensor.toml").read_text(encoding="utf-8")
     assert statement in text
-    schema.write_text(text.replace(statement, f'{statement}consistency = "{of_statement}"\n') if of_statement else text, encoding="utf-8")
+    schema.write_text(
+        text.replace(statement, f'{statement}consistency = "{of_statement}"\n') if of_statement else text, encoding="utf-8"
+    )
     file, out = tmp_path / "experiment.toml", tmp_path / "out"
     named = options or "namespace=sensorbench_levels"
     file.write_text(LEVELS.replace("OPTIONS", named).replace("SCHEMA", "levels.toml"), encoding="utf-8")
     cli("run", file, "--out", out, "--no-open", "--replace")
-    figures = {of["operation"]: of["counts"] for of in json.loads((out / "summary.json").read_text(encoding="utf-8"))["result"]["figures"]}
+    figures = {
+        of["operation"]: of["counts"]
+        for of in json.loads((out / "summary.json").read_text(encoding="utf-8"))["result"]["figures"]
+    }
     writes, reads = figures["insert_reading"], figures["get_peak_data"]
     assert writes["ok"] > 0
     assert writes["error"] == 0

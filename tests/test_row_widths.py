@@ -41,8 +41,8 @@ def test_the_timelines_of_the_study_hold_every_width(schema: str, scale: float) 
     ("schema", "scale", "refused"),
     [
         ("typed", 1.0, {"20MB"}),
-        ("batched", 1.0, {"10MB", "13MB", "15MB", "20MB"}),
-        ("batched", 0.1, {"10MB", "13MB", "15MB", "20MB"}),
+        # 7 MB of a timeline of 7.2 MB lie in two rows, since rows begin where the calendar says.
+        ("batched", 1.0, {"7MB", "10MB", "13MB", "15MB", "20MB"}),
     ],
 )
 def test_shorter_timelines_do_not(schema: str, scale: float, refused: set[str]) -> None:
@@ -58,7 +58,7 @@ def test_the_arithmetic_is_said() -> None:
         "6,451,200 there is always a whole row. Rows shrink with the data, so that no --scale helps: use a --dataset with 6,451,613 readings of "
         "each sensor"
     )
-    (why,) = refused_widths(variants("typed", "5MB", "15MB"), timelines(TWO, 0.002)).values()
+    (why,) = refused_widths(variants("typed", "5MB"), timelines(TWO, 0.002)).values()
     assert why == (
         "rows of 5MB are 10 kB at scale 0.002, but rows are a multiple of 600 readings of 21 bytes: the widest has 600, 12.6 kB. It takes --scale 0.025"
     )
@@ -125,7 +125,10 @@ def test_a_ring_that_does_not_fit_into_memory_is_refused_with_numbers(cli: Cli) 
 def test_nodes_are_for_clusters_that_are_started(cli: Cli) -> None:
     refused = cli("study", "run", "sensor-schemas", "--nodes", "3", "--target", "fjall", "--scale", "0.001", "--no-open")
     assert refused.exit_code == 2
-    assert "--nodes 3: no target is a cluster that is started for this work; study sensor-schemas has the systems cassandra_3" in refused.err
+    assert (
+        "--nodes 3: no target is a cluster that is started for this work; study sensor-schemas has the systems cassandra_3"
+        in refused.err
+    )
 
 
 def test_the_default_system_is_that_of_the_paper() -> None:
