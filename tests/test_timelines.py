@@ -414,6 +414,7 @@ ON_SERVERS = [
         if metadata != "same_table"
     ),
     layout("cassandra", "typed", metadata="same_table", width="5MB", tables=5),
+    layout("cassandra", "typed", metadata="same_table", width="10k", tables=1, value="text"),
     *(
         layout("cassandra", "batched", metadata=metadata, width=width, batch=batch, encoding=encoding, tables=tables)
         for metadata, width, batch, encoding, tables in [

@@ -163,14 +163,17 @@ impl Driver for CassandraDriver {
         copy_file::write(&form, rows, file, progress)
     }
 
-    /// Runs the schema's statements, has the nodes write everything to SSTables where there is nodetool, and waits until they
-    /// compact nothing any more.
+    /// Runs the schema's statements, has the nodes write everything to SSTables where there is nodetool, compacts them to one where
+    /// that is wanted, and waits until the nodes compact nothing any more.
     fn settle(&self) -> Result<(), DriverError> {
         let schema = self.schema()?;
         self.control.with(async |session| self.run(schema.settle(), session).await)?;
         if let Some(program) = &self.target.nodetool {
             for node in self.observed(async |cluster| Ok(cluster.addresses()))? {
                 nodetool::call(program, node, &["flush", &self.target.server.namespace])?;
+                if self.target.compacts {
+                    nodetool::call(program, node, &["compact", &self.target.server.namespace])?;
+                }
             }
         }
         self.wait_for_compactions()

@@ -109,6 +109,9 @@ impl TableForm {
         let columns = [raised, others].concat();
         let mut write = session.prepare(text).await.map_err(|error| errors::prepare_error(&target.shown, &path, &error))?;
         write.set_is_idempotent(!counts);
+        if let Some(consistency) = target.write_consistency {
+            write.set_consistency(consistency);
+        }
         let form = |(column, found): (&Parameter, &ColumnSpec)| {
             Form::of(column.value_type, found.typ()).ok_or_else(|| {
                 let message = format!(

@@ -94,7 +94,14 @@ impl Loading<'_> {
         let mut batches = self.batches.lock().expect("nothing panics under this lock");
         let write = || BatchStatement::PreparedStatement(self.form.write.clone());
         let of_type = if self.form.counts { BatchType::Counter } else { BatchType::Unlogged };
-        let new = || Arc::new(Batch::new_with_statements(of_type, std::iter::repeat_with(write).take(rows).collect()));
+        let new = || {
+            let mut batch = Batch::new_with_statements(of_type, std::iter::repeat_with(write).take(rows).collect());
+            // A batch has a level of its own; that of its statements does not count.
+            if let Some(consistency) = self.target.write_consistency {
+                batch.set_consistency(consistency);
+            }
+            Arc::new(batch)
+        };
         batches.entry(rows).or_insert_with(new).clone()
     }
 

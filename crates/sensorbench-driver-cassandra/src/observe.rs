@@ -102,9 +102,13 @@ impl Observed<'_> {
             ("page_size", self.target.page_size.map_or("not paged".to_owned(), |size| size.to_string())),
             ("retries", if self.target.retries.is_some() { "default" } else { "off" }.to_owned()),
             ("loading", if self.target.sstable_loader.is_some() { "SSTables" } else { "writes" }.to_owned()),
+            ("compacted after loading", if self.target.compacts { "yes" } else { "no" }.to_owned()),
             ("flush after loading", if self.target.nodetool.is_some() { "yes" } else { "no, there is no nodetool=" }.to_owned()),
         ];
         settings.extend(own.map(|(name, value)| (name.to_owned(), value)));
+        let of_kind = [("read_consistency", self.target.read_consistency), ("write_consistency", self.target.write_consistency)];
+        let of_kind = of_kind.into_iter().filter_map(|(name, level)| Some((name.to_owned(), word_of(level?).to_owned())));
+        settings.extend(of_kind);
         Ok(Description { database: "Apache Cassandra".to_owned(), version, settings })
     }
 

@@ -41,7 +41,9 @@ impl Prepared {
         statement.set_is_idempotent(!columns.is_empty());
         // Columns are then not described again with every answer. Conditional writes describe theirs only there.
         statement.set_use_cached_result_metadata(!columns.is_empty());
-        if let Some(consistency) = operation.consistency {
+        // What has no columns writes. The target's word for one of both counts before the schema's.
+        let of_target = if columns.is_empty() { target.write_consistency } else { target.read_consistency };
+        if let Some(consistency) = of_target.or(operation.consistency) {
             statement.set_consistency(consistency);
         }
         let page_size = operation.page_size.or(target.page_size).filter(|size| *size > 0);

@@ -7,6 +7,12 @@ use serde::Deserialize;
 /// Words for consistency levels.
 pub const CONSISTENCIES: [&str; 11] =
     ["any", "one", "two", "three", "quorum", "all", "local_one", "local_quorum", "each_quorum", "serial", "local_serial"];
+/// Those that reads may have: nothing was written that nobody has, and `each_quorum` is for writes alone.
+pub const READ_CONSISTENCIES: [&str; 9] =
+    ["one", "two", "three", "quorum", "all", "local_one", "local_quorum", "serial", "local_serial"];
+/// Those that writes may have.
+pub const WRITE_CONSISTENCIES: [&str; 9] =
+    ["any", "one", "two", "three", "quorum", "all", "local_one", "local_quorum", "each_quorum"];
 
 /// `[operation.NAME]` of a schema file.
 #[derive(Deserialize)]

@@ -20,14 +20,15 @@ use scylla::statement::Consistency;
 use sensorbench_driver::{DriverError, Server, TargetUrl, TlsMode};
 
 use crate::errors;
-use crate::schema::{CONSISTENCIES, consistency_of};
+use crate::schema::{CONSISTENCIES, READ_CONSISTENCIES, WRITE_CONSISTENCIES, consistency_of};
 
 /// How long connecting may take.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const PORT: u16 = 9042;
 const PAGE_SIZE: i32 = 5000;
 const STORAGE_PORT: u16 = 7000;
-const OPTIONS: [&str; 11] = [
+const OPTIONS: [&str; 14] = [
+    "compact",
     "compression",
     "consistency",
     "datacenter",
@@ -35,10 +36,12 @@ const OPTIONS: [&str; 11] = [
     "load",
     "nodetool",
     "page_size",
+    "read_consistency",
     "replication",
     "retries",
     "sstable_loader",
     "storage_port",
+    "write_consistency",
 ];
 
 /// A cluster, and sensorbench's keyspace in it.
@@ -47,8 +50,14 @@ pub struct Target {
     pub server: Server,
     /// Hosts and ports, as they stand in messages.
     pub shown: String,
-    /// How many replicas must answer, where the schema does not say.
+    /// How many replicas must answer, where neither the schema nor the options below say.
     pub consistency: Consistency,
+    /// How many must answer whatever reads, whatever the schema says.
+    pub read_consistency: Option<Consistency>,
+    /// How many must acknowledge whatever writes, loading included, whatever the schema says.
+    pub write_consistency: Option<Consistency>,
+    /// Whether each table is compacted to one SSTable on each node after loading.
+    pub compacts: bool,
     /// Copies of each row.
     pub replication: u32,
     /// Whether writes go to the commit log.
@@ -85,9 +94,17 @@ impl Target {
         };
         let page_size = url.parsed_option::<u16>("page_size", "a number of rows up to 65535")?;
         let loader = file("sstable_loader")?;
+        let nodetool = file("nodetool")?;
+        let compacts = chosen(url, "compact", &["on", "off"])? == Some("on");
+        if compacts && nodetool.is_none() {
+            return Err(url.error("compact=on needs nodetool=PROGRAM"));
+        }
         Ok(Self {
             shown: server.shown(),
             consistency: chosen(url, "consistency", &CONSISTENCIES)?.and_then(consistency_of).unwrap_or(Consistency::LocalQuorum),
+            read_consistency: chosen(url, "read_consistency", &READ_CONSISTENCIES)?.and_then(consistency_of),
+            write_consistency: chosen(url, "write_consistency", &WRITE_CONSISTENCIES)?.and_then(consistency_of),
+            compacts,
             replication: url.parsed_option::<std::num::NonZeroU32>("replication", "a number above zero")?.map_or(1, u32::from),
             durable_writes: chosen(url, "durable_writes", &["on", "off"])? != Some("off"),
             page_size: Some(page_size.map_or(PAGE_SIZE, i32::from)).filter(|size| *size > 0),
@@ -98,7 +115,7 @@ impl Target {
                 _ => None,
             },
             storage_port: url.parsed_option("storage_port", "the number of a port")?.unwrap_or(STORAGE_PORT),
-            nodetool: file("nodetool")?,
+            nodetool,
             opened: SystemTime::now(),
             history_rests: Mutex::default(),
             datacenter: url.option("datacenter").map(str::to_owned),
@@ -215,12 +232,21 @@ mod tests {
             target("cassandra://a?consistency=one&replication=3&durable_writes=off&page_size=0&retries=default&tls=on").unwrap();
         assert_eq!((other.consistency, other.replication, other.durable_writes), (Consistency::One, 3, false));
         assert!(other.page_size.is_none() && other.retries.is_some() && other.tls.is_some());
+        assert_eq!((other.read_consistency, other.write_consistency, other.compacts), (None, None, false));
+        let apart = target("cassandra://a?read_consistency=one&write_consistency=quorum").unwrap();
+        assert_eq!(
+            (apart.read_consistency, apart.write_consistency, apart.consistency),
+            (Some(Consistency::One), Some(Consistency::Quorum), Consistency::LocalQuorum)
+        );
     }
 
     #[test]
     fn what_makes_no_sense_is_refused_without_the_password() {
         for (text, expected) in [
             ("cassandra://me:secret@a?consistency=most", "expected one of any, one, two"),
+            ("cassandra://me:secret@a?read_consistency=any", "expected one of one, two"),
+            ("cassandra://me:secret@a?write_consistency=serial", "expected one of any, one"),
+            ("cassandra://me:secret@a?compact=on", "needs nodetool=PROGRAM"),
             ("cassandra://me:secret@a?replication=0", "expected a number above zero"),
             ("cassandra://me:secret@a?load=sstables", "needs sstable_loader=PROGRAM"),
             ("cassandra://me:secret@a?nodetool=/no/where", "there is no file /no/where"),

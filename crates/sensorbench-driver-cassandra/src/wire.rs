@@ -16,6 +16,8 @@ pub enum Form {
     Int,
     BigInt,
     Double,
+    /// A double in a `text`, as the fewest digits that are read as the same double again.
+    Digits,
     /// A `timestamp`, which counts milliseconds.
     Milliseconds,
     /// A time in a `bigint`, which counts microseconds.
@@ -36,6 +38,7 @@ impl Form {
             (Type::Integer, NativeType::Int) => Form::Int,
             (Type::Integer, NativeType::BigInt | NativeType::Counter) => Form::BigInt,
             (Type::Double, NativeType::Double) => Form::Double,
+            (Type::Double, NativeType::Text | NativeType::Ascii) => Form::Digits,
             (Type::Timestamp, NativeType::Timestamp) => Form::Milliseconds,
             (Type::Timestamp, NativeType::BigInt) => Form::Microseconds,
             (Type::Text, NativeType::Text | NativeType::Ascii) => Form::Text,
@@ -67,6 +70,7 @@ impl Form {
             (Form::Int, ValueRef::Integer(value)) => hand_over(Some(&narrowed::<i32>(value, "int")?.to_be_bytes())),
             (Form::BigInt, ValueRef::Integer(value)) => hand_over(Some(&value.to_be_bytes())),
             (Form::Double, ValueRef::Double(value)) => hand_over(Some(&value.to_be_bytes())),
+            (Form::Digits, ValueRef::Double(value)) => hand_over(Some(value.to_string().as_bytes())),
             (Form::Milliseconds, ValueRef::Timestamp(value)) => hand_over(Some(&milliseconds(value)?.to_be_bytes())),
             (Form::Microseconds, ValueRef::Timestamp(value)) => hand_over(Some(&value.to_be_bytes())),
             (Form::Text, ValueRef::Text(value)) => hand_over(Some(value.as_bytes())),
@@ -91,6 +95,7 @@ impl Form {
             Form::Int => ValueRef::Integer(i32::from_be_bytes(fixed(bytes)?).into()),
             Form::BigInt => ValueRef::Integer(i64::from_be_bytes(fixed(bytes)?)),
             Form::Double => ValueRef::Double(f64::from_be_bytes(fixed(bytes)?)),
+            Form::Digits => ValueRef::Double(from_digits(bytes)?),
             Form::Milliseconds => ValueRef::Timestamp(microseconds(i64::from_be_bytes(fixed(bytes)?))?),
             Form::Microseconds => ValueRef::Timestamp(i64::from_be_bytes(fixed(bytes)?)),
             Form::Text => ValueRef::Text(std::str::from_utf8(bytes).map_err(|error| ConversionError(error.to_string()))?),
@@ -115,7 +120,7 @@ pub fn server_types(canonical: Type) -> &'static str {
     match canonical {
         Type::Boolean => "boolean",
         Type::Integer => "tinyint, smallint, int or bigint",
-        Type::Double => "double",
+        Type::Double => "double, or text (as digits)",
         Type::Timestamp => "timestamp (milliseconds) or bigint (microseconds)",
         Type::Text => "text or ascii",
         Type::Bytes => "blob, or in their binary form date, decimal, float, inet, time, timeuuid, uuid and varint",
@@ -128,6 +133,12 @@ pub fn type_name(server: &ColumnType) -> String {
         ColumnType::Native(native) => format!("{native:?}").to_lowercase(),
         _ => "a collection, a tuple or a type of the user's own".to_owned(),
     }
+}
+
+#[inline]
+fn from_digits(bytes: &[u8]) -> Result<f64, ConversionError> {
+    let number = std::str::from_utf8(bytes).ok().and_then(|digits| digits.parse().ok());
+    number.ok_or_else(|| ConversionError(format!("{:?} is no number", String::from_utf8_lossy(bytes))))
 }
 
 #[inline]
@@ -163,6 +174,10 @@ mod tests {
         there_and_back(Form::Int, ValueRef::Integer(i32::MAX.into()));
         there_and_back(Form::BigInt, ValueRef::Integer(i64::MIN));
         there_and_back(Form::Double, ValueRef::Double(f64::MIN_POSITIVE));
+        for value in [19.52, 0.1 + 0.2, f64::MIN_POSITIVE, -f64::MAX, f64::INFINITY, -0.0] {
+            there_and_back(Form::Digits, ValueRef::Double(value));
+        }
+        assert_eq!(Form::Digits.encode(ValueRef::Double(19.52), |bytes| bytes.unwrap().to_vec()), Ok(b"19.52".to_vec()));
         there_and_back(Form::Milliseconds, ValueRef::Timestamp(-1000));
         there_and_back(Form::Microseconds, ValueRef::Timestamp(i64::MAX));
         there_and_back(Form::Text, ValueRef::Text("日本"));
@@ -180,6 +195,7 @@ mod tests {
         assert!(Form::Milliseconds.read(&i64::MAX.to_be_bytes()).is_err());
         assert!(Form::BigInt.read(&[0; 4]).is_err());
         assert!(Form::Text.read(&[0xff]).is_err());
+        assert_eq!(Form::Digits.read(b"19,5").unwrap_err().to_string(), "\"19,5\" is no number");
     }
 
     #[test]

@@ -44,6 +44,14 @@ def replicas_of(level: str, replication: int) -> int:
     return replicas[level]
 
 
+def levels_of(settings: Mapping[str, str]) -> tuple[str, str] | None:
+    """The consistency levels of reads and of writes, as a database with quorums describes itself; None of others."""
+    if not {"replication", "consistency"} <= settings.keys():
+        return None
+    of_both = settings["consistency"]
+    return settings.get("read_consistency", of_both), settings.get("write_consistency", of_both)
+
+
 def promises_of_quorums(replication: int, write: str, read: str) -> Promises:
     """Of N replicas that are written and read at two levels, where the newest timestamp wins, as in Cassandra."""
     w, r = replicas_of(write, replication), replicas_of(read, replication)

@@ -17,7 +17,7 @@ from sensorbench.results.estimate import Budget, Estimate
 from sensorbench.results.planned import ComparisonManifest, SeriesManifest
 from sensorbench.results.reader import read_manifest
 from sensorbench.results.summary.comparison import ComparisonSummary, SeriesSummary
-from sensorbench.studies import Part, Study, StudyOptions, plan_study
+from sensorbench.studies import Part, Study, StudyOptions, plan_study, without_refused
 from sensorbench.studies.budget import PILOT_SHARE, budget_of, choose, pilot_study, with_budget
 
 # Is given a summary and its page.
@@ -55,7 +55,10 @@ def run_study(
     if budget_s is not None:
         budget = choose(pilot_study(study, options, folder, PILOT_SHARE * budget_s, progress, touches_users=True), budget_s)
         show_budget(budget)
-    parts = plan_study(study, with_budget(options, budget) if budget else options, folder, progress)
+    parts = [
+        with_fields(part, comparison=without_refused(part.comparison, progress))
+        for part in plan_study(study, with_budget(options, budget) if budget else options, folder, progress)
+    ]
     if len(parts) == 1:
         part = with_fields(parts[0], comparison=with_fields(parts[0].comparison, budget=budget or _budget_in(folder)))
         _run_part(part, progress, show, resume=resume, replace=replace, drop_after=drop_after)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 
-from sensorbench.analysis.promises import replicas_of
+from sensorbench.analysis.promises import levels_of, replicas_of
 from sensorbench.catalog.axes import FOLDER
 from sensorbench.claims import Claim, Evidence, Judgement, NotMeasuredError, Quantity, RunValues, judged_by, load_claims
 from sensorbench.results import ComparisonResult, VariantManifest
@@ -83,10 +83,12 @@ def _roles_of(result: ComparisonResult, variant: VariantManifest) -> list[str]:
     """What a variant stands for, by what its database says of itself."""
     runs = result.usable_runs(variant.id)
     settings = runs[-1].manifest.description.get("settings", {}) if runs else {}
-    if variant.promises == "quorums" and {"replication", "consistency"} <= settings.keys():
-        level, replication = settings["consistency"].removeprefix("local_"), int(settings["replication"])
-        meet = 2 * replicas_of(settings["consistency"], replication) > replication
-        by_level = {_REPLICAS: [level], 1: [f"alone_{level}"]}.get(replication, [])
+    if variant.promises == "quorums" and (levels := levels_of(settings)):
+        replication = int(settings["replication"])
+        meet = sum(replicas_of(level, replication) for level in levels) > replication
+        level = levels[0].removeprefix("local_")
+        # The claims are about one level for both.
+        by_level = {_REPLICAS: [level], 1: [f"alone_{level}"]}.get(replication, []) if levels[0] == levels[1] else []
         return [*by_level, "strong" if meet else "weak"]
     # What a master has acknowledged may not have reached its replicas, which is another claim.
     return [variant.database] if variant.promises and settings.get("replicas", "0") == "0" else []

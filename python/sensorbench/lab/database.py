@@ -107,6 +107,11 @@ class LabDatabase(ABC):
         """
         return {}
 
+    def min_memory(self, settings: Mapping[str, str]) -> int | None:
+        """Bytes that a node takes with these settings before there are any data; None where it is not known."""
+        del settings
+        return None
+
     def user(self) -> ServerUser:
         """As whom its processes run."""
         return server_user()

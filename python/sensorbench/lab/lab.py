@@ -89,6 +89,15 @@ def up(spec: ServerSpec) -> Instance:
     return instance
 
 
+def min_memory(spec: ServerSpec) -> int | None:
+    """Bytes that all nodes take together before there are any data; None where it is not known. Nothing is started."""
+    database, _ = _wanted(spec)
+    nodes = spec.nodes or database.nodes
+    of_limit = database.memory_settings(spec.memory_bytes // nodes) if spec.fits_memory and spec.memory_bytes else {}
+    of_a_node = database.min_memory({**of_limit, **spec.settings})
+    return None if of_a_node is None else nodes * of_a_node
+
+
 def unknown_settings(spec: ServerSpec) -> dict[str, str]:
     """Settings that the version which is wished for does not know, each with what it says about them. Nothing is started."""
     database, source = _wanted(spec)

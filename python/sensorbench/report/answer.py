@@ -26,6 +26,9 @@ def headline(summary: ComparisonSummary) -> str:
     if len(summary.variants) == 1:
         return f"{formatting.variant(summary.variants[0].id)} was measured alone: there is nothing to compare it with."
     compared = [ranking for ranking in ranked if len(ranking.places) > 1 or not ranking.outdated]
+    apart = [ranking for ranking in compared if len(ranking.classes) > 1]
+    if apart == compared != [] and all(len(places) == 1 for ranking in apart for places in ranking.classes):
+        return "Variants are of different consistency levels, so that nobody is the fastest."
     if not compared:
         return "One variant is of a current version; the others are outdated, and are not ranked against it."
     return f"{_by_winner(summary, compared)} ({formatting.metric(compared[0].metric)} response time, 95\N{NO-BREAK SPACE}% confidence intervals)"
@@ -39,19 +42,29 @@ class Lead(NamedTuple):
     next_variant: str
     low: float
     high: float
+    # The consistency level within which it is the fastest, where there are several.
+    level: str = ""
+
+    @property
+    def where(self) -> str:
+        """The operation, and the level if it matters."""
+        return f"{self.operation} ({self.level})" if self.level else self.operation
 
 
 def leads(summary: ComparisonSummary) -> list[Lead]:
-    """The operations at which all other variants are significantly slower than the fastest."""
-    found = []
-    for ranking in summary.result.rankings:
-        next_place = ranking.places[1] if len(ranking.places) > 1 else None
+    """The operations at which all other variants are significantly slower than the fastest; of each consistency level, where there are several."""
+    return [lead for ranking in summary.result.rankings if not ranking.excluded for lead in _leads_at(summary, ranking)]
+
+
+def _leads_at(summary: ComparisonSummary, ranking: Ranking) -> list[Lead]:
+    found, title = [], summary.result.operations[ranking.operation].title
+    for places in ranking.classes:
+        next_place = places[1] if len(places) > 1 else None
         ratio = next_place.against_best.ratio if next_place and next_place.against_best else None
-        if ranking.excluded or not next_place or not ratio or sum(map(is_level, ranking.places)) > 1:
+        if not next_place or not ratio or sum(map(is_level, places)) > 1:
             continue
         if ratio.low is not None and ratio.high is not None:
-            title = summary.result.operations[ranking.operation].title
-            found.append(Lead(ranking.places[0].variant, title, next_place.variant, ratio.low, ratio.high))
+            found.append(Lead(places[0].variant, title, next_place.variant, ratio.low, ratio.high, places[0].consistency))
     return found
 
 
@@ -64,7 +77,7 @@ def _by_winner(summary: ComparisonSummary, compared: Sequence[Ranking]) -> str:
     for lead in found:
         by_variant.setdefault(lead.variant, []).append(lead)
     sentences = [_lead(variant, of_variant) for variant, of_variant in sorted(by_variant.items(), key=lambda item: -len(item[1]))]
-    if open_count := len(compared) - len(found):
+    if open_count := sum(not _leads_at(summary, ranking) for ranking in compared):
         sentences.append(f"no significant difference between the fastest at {open_count} of {len(compared)} operations")
     return "; ".join(sentences)
 
@@ -74,7 +87,7 @@ def _lead(variant: str, of_variant: Sequence[Lead]) -> str:
     if len(of_variant) > MAX_NAMED:
         factors = formatting.factors(min(lead.low for lead in of_variant), max(lead.high for lead in of_variant))
         return f"{begins} {factors} faster than the next variant at {len(of_variant)} operations"
-    first, *others = [f"{formatting.factors(lead.low, lead.high)}{{}} for {lead.operation}" for lead in of_variant]
+    first, *others = [f"{formatting.factors(lead.low, lead.high)}{{}} for {lead.where}" for lead in of_variant]
     return f"{begins} {first.format(' faster than the next variant')}" + "".join(f", {other.format('')}" for other in others)
 
 
@@ -89,6 +102,11 @@ def confidence(ratio: MeasuredFigure) -> str:
 
 
 def winners(ranking: Ranking) -> str:
-    """The fastest variant, and those that are level with it."""
-    level = [formatting.variant(place.variant) for place in ranking.places if is_level(place)]
-    return " or ".join(level) if len(level) <= MAX_NAMED else f"{level[0]} or {len(level) - 1} others"
+    """The fastest variant, and those that are level with it; of each consistency level, where there are several."""
+    return "; ".join(_winners_of(places) for places in ranking.classes)
+
+
+def _winners_of(places: Sequence[RankedVariant]) -> str:
+    level = [formatting.variant(place.variant) for place in places if is_level(place)]
+    names = " or ".join(level) if len(level) <= MAX_NAMED else f"{level[0]} or {len(level) - 1} others"
+    return f"{names} ({places[0].consistency})" if places[0].consistency else names

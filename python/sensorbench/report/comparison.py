@@ -65,6 +65,7 @@ def comparison_page(summary: ComparisonSummary, result: ComparisonResult) -> Pag
             slowdowns(summary),
             stall_section(summary, result),
             _failures(summary.result),
+            _refused(summary.result),
             _selectivity(summary),
             guarantees(summary.result),
             *own_sections(summary.result.sections, result),
@@ -211,7 +212,8 @@ def _p99_of(best: RankedVariant, p99_s: Mapping[str, float | None]) -> list[Line
 def _place(place: RankedVariant, p99_s: float | None) -> Line:
     verdict = place.against_best
     if verdict is None:
-        raise AssertionError("the fastest is not compared with itself")
+        alone = f"the fastest of its consistency level ({place.consistency})"
+        return [f"{formatting.variant(place.variant)}: {formatting.duration(place.value_s)}, ", parts.muted(alone)]
     word: Line = Piece(verdict.word, "em")
     p99 = f"p99 {formatting.duration(p99_s)}, " if p99_s else ""
     if verdict.word == "slower":
@@ -241,6 +243,15 @@ def _failures(result: ComparisonFigures) -> Section | None:
         for variant, failure in result.failures.items()
     ]
     return Section("failures", "What failed", [Table([("", "name"), ("", "text")], rows, "")])
+
+
+def _refused(result: ComparisonFigures) -> Section | None:
+    if not result.refused:
+        return None
+    rows: list[list[Line]] = [[formatting.variant(variant), why] for variant, why in result.refused.items()]
+    return Section(
+        "refused", "What makes no sense on this dataset, and was not run", [Table([("", "name"), ("", "text")], rows, "")]
+    )
 
 
 def _selectivity(summary: ComparisonSummary) -> Section | None:

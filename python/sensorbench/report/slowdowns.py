@@ -45,7 +45,7 @@ def _cell(ranking: Ranking, variant: str) -> Line:
     place = _place(ranking, variant)
     if place is None:
         return None
-    ratio = place.value_s / ranking.places[0].value_s
+    ratio = place.value_s / ranking.best_for(place).value_s
     if place.against_best is None:
         return _shown(ratio, "the fastest")
     verdict = place.against_best.word
@@ -59,6 +59,6 @@ def _shown(ratio: float, hint: str = "", mark: str = "") -> Piece:
 
 def _mean(ranked: Sequence[Ranking], variant: str) -> float | None:
     """The geometric mean of a variant's ratios; None where it was not ranked everywhere."""
-    places = [(_place(ranking, variant), ranking.places[0]) for ranking in ranked]
-    logarithms = [math.log(place.value_s / best.value_s) for place, best in places if place is not None]
-    return math.exp(math.fsum(logarithms) / len(logarithms)) if len(logarithms) == len(places) else None
+    places = [(ranking, place) for ranking in ranked if (place := _place(ranking, variant)) is not None]
+    logarithms = [math.log(place.value_s / ranking.best_for(place).value_s) for ranking, place in places]
+    return math.exp(math.fsum(logarithms) / len(logarithms)) if len(places) == len(ranked) else None

@@ -101,6 +101,9 @@ class VariantManifest(_Part):
         default=None, description="The operations that it can answer; null where it can answer all."
     )
     operations_share: float = Field(default=1.0, description="Share of the workload's operations that it executed in each run.")
+    row_bytes: float | None = Field(
+        default=None, description="Bytes of a whole row as the schema means it at the dataset's scale."
+    )
     promises: str | None = Field(default=None, description="What its database promises who reads and writes registers there.")
     statements: dict[str, Any] = {}
 

@@ -43,6 +43,9 @@ class PlannedComparison(SummaryPart):
         default=False, description="Whether outdated versions of databases are ranked against current ones."
     )
     resources: ServerResources = Field(default=ServerResources(), description="What each server that was started may use.")
+    refused: dict[str, str] = Field(
+        default={}, description="Variants that were not run because they make no sense on this dataset, with why not."
+    )
     order: list[list[str]] = Field(default=[], description="For each repetition, the variants in the order in which they ran.")
     budget: Budget | None = Field(default=None, description="What a budget of time was turned into, where there was one.")
 

@@ -30,7 +30,7 @@ from .room import arithmetic_estimate, free_room
 from .run import Observer, run_to_end
 from .servers import Servers, running_servers
 from .sweep import swept
-from .validate import connect, validated
+from .validate import connect, sampling_interval_of, validated
 from .variants import (
     FILE_URL,
     SERVER_URL,
@@ -121,6 +121,7 @@ __all__ = [
     "run_plan",
     "run_to_end",
     "running_servers",
+    "sampling_interval_of",
     "seconds",
     "seconds_or_none",
     "server_ceiling",

@@ -55,6 +55,8 @@ class Comparison:
     snapshots: bool = False
     # What each server that is started may use; as the lab has it where nothing is said.
     resources: ServerResources = field(default_factory=ServerResources)
+    # Variants that make no sense on the dataset, with why not: they are not among the others.
+    refused: dict[str, str] = field(default_factory=dict)
     # What it was made of, where a budget was given for it alone.
     budget: Budget | None = None
     # Shows coordinated omission besides.

@@ -1,7 +1,7 @@
 """Servers of a comparison: those that the lab starts for it, and those of the lab that it uses."""
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
@@ -12,6 +12,7 @@ from sensorbench.errors import EngineError, FailedError, UsageError, message_of
 from sensorbench.progress import ProgressReporter
 from sensorbench.results import ServerResources
 from sensorbench.results.described import DescribedServer
+from sensorbench.runner.memory import min_available
 from sensorbench.runner.variants import TargetSpec, Variant
 
 
@@ -82,22 +83,39 @@ def running_servers(
             if target.place == "lab":
                 instances[target.server] = lab.find_instance(target.label)
         _check_answers(Servers(instances).at_their_urls([variant for variant in variants if variant.target.is_url]))
+        specs = {target.server: _server_spec(target, resources, server_cpus) for target in started}
+        _check_memory(specs)
         for target in started:
             with reporter.task(f"starting {target.server}") as task:
-                spec = lab.ServerSpec(
-                    target.database.name,
-                    nodes=target.nodes,
-                    settings=dict(target.server_settings),
-                    cpus=server_cpus,
-                    memory_bytes=resources.memory_bytes,
-                    fits_memory=True,
-                    stays=False,
-                )
-                instances[target.server] = instance = stack.enter_context(lab.borrowed(spec))
+                instances[target.server] = instance = stack.enter_context(lab.borrowed(specs[target.server]))
                 task.end(f"{instance.version} at {instance.nodes[0].host}")
         if client_cpus:
             stack.enter_context(_on(client_cpus))
         yield Servers(instances)
+
+
+def _server_spec(target: TargetSpec, resources: ServerResources, cpus: list[int] | None) -> lab.ServerSpec:
+    return lab.ServerSpec(
+        target.database.name,
+        nodes=target.nodes,
+        settings=dict(target.server_settings),
+        cpus=cpus,
+        memory_bytes=resources.memory_bytes,
+        fits_memory=True,
+        stays=False,
+    )
+
+
+def _check_memory(specs: Mapping[str, lab.ServerSpec]) -> None:
+    """Raises UsageError where servers would not fit into the memory of this machine, even without data."""
+    needed = {server: of_server for server, spec in specs.items() if (of_server := lab.min_memory(spec)) is not None}
+    room = psutil.virtual_memory().available - min_available()
+    if sum(needed.values()) > room:
+        listed = ", ".join(f"{server}: {of_server / 1e9:,.1f} GB" for server, of_server in needed.items())
+        raise UsageError(
+            f"the servers do not fit into memory: they take {sum(needed.values()) / 1e9:,.1f} GB before there are any data ({listed}), and this "
+            f"machine has {max(0, room) / 1e9:,.1f} GB for them; use fewer --nodes, fewer --target, or a smaller --server-memory"
+        )
 
 
 def _check_answers(variants: list[Variant]) -> None:

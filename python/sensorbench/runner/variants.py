@@ -181,6 +181,7 @@ class Variant:
 
     def manifest(self, statements: dict[str, object]) -> VariantManifest:
         """What results say of it. The URL is shown without secrets; that of a server of the lab changes with every start."""
+        width = self.schema.row_width()
         return VariantManifest(
             id=self.id,
             target=self.target.label,
@@ -197,6 +198,7 @@ class Variant:
             concurrency=self.concurrency,
             operations_share=self.operations_share,
             operations=None if self.operations is None else list(self.operations),
+            row_bytes=width.wanted_bytes if width else None,
             promises=self.schema.file.promises,
             statements=statements,
         )

@@ -28,6 +28,7 @@ from sensorbench.schemas.operations import (
     typed_names,
 )
 from sensorbench.schemas.repeated import repeated
+from sensorbench.schemas.row_widths import RowWidth, row_width_of
 from sensorbench.schemas.schema_file import (
     ENCODINGS,
     PLACE,
@@ -114,6 +115,18 @@ class Schema:
             return bucket_of(self._put_in(every, key), self._sampling, self._bytes_a_reading())
         except ValueError as error:
             raise self.error(key, str(error)) from None
+
+    def row_width(self) -> RowWidth | None:
+        """How wide rows are meant to be; None where that is not said in readings or MB, or no dataset is known."""
+        for name, entries in self.file.load_query.items():
+            chosen = self._chosen_of(entries, f"load_query.{name}")
+            for column, derive in chosen[0].derive.items() if chosen and self._sampling else ():
+                key = f"{chosen[1]}.derive.{column}.every" if chosen else ""
+                parameters = {place["name"] for place in _PLACE.finditer(derive.every)}
+                width = row_width_of(self._put_in(derive.every, key), self._sampling, self._bytes_a_reading(), parameters)
+                if width is not None:
+                    return width
+        return None
 
     def load_queries(self) -> list[LoadQuery]:
         """How each table is filled, with the parameters of the schema put in."""

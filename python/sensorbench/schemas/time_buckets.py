@@ -18,7 +18,7 @@ _UNITS: dict[str, tuple[str, int]] = {
 }
 _LENGTH = re.compile(rf"(?P<count>\d{{1,6}}) (?P<unit>{'|'.join(_UNITS)})s?")
 _BATCHES = re.compile(r"batches of (?P<count>[1-9]\d{0,6})")
-_ROWS = re.compile(r"rows of (?P<count>[1-9]\d{0,5})(?P<unit>k|MB)")
+ROWS = re.compile(r"rows of (?P<count>[1-9]\d{0,5})(?P<unit>k|MB)")
 
 # Rows are as many readings long as a multiple of this, of which the usual sizes of batches (50, 100, 150, 200, 300) are divisors:
 # so no batch lies across the border of a row.
@@ -35,14 +35,14 @@ class SamplingInterval:
 
 def check_every(every: str) -> str:
     """The text if it is a length of stretches, or will be one when a parameter of the schema is put in; else raises ValueError."""
-    if "${" not in every and not any(form.fullmatch(every) for form in (_BATCHES, _ROWS)):
+    if "${" not in every and not any(form.fullmatch(every) for form in (_BATCHES, ROWS)):
         bucket_of(every)
     return every
 
 
 def needs_sampling_interval(every: str) -> bool:
     """Whether the length depends on the dataset."""
-    return bool(_BATCHES.fullmatch(every) or _ROWS.fullmatch(every))
+    return bool(_BATCHES.fullmatch(every) or ROWS.fullmatch(every))
 
 
 def bucket_of(every: str, sampling: SamplingInterval | None = None, bytes_a_reading: float | None = None) -> BucketLength:
@@ -51,7 +51,7 @@ def bucket_of(every: str, sampling: SamplingInterval | None = None, bytes_a_read
     """
     if batches := _BATCHES.fullmatch(every):
         return {"microseconds": _known(sampling, every).step_us * int(batches["count"])}
-    if rows := _ROWS.fullmatch(every):
+    if rows := ROWS.fullmatch(every):
         return {"microseconds": _known(sampling, every).step_us * readings_a_row(rows, _known(sampling, every), bytes_a_reading)}
     found = _LENGTH.fullmatch(every)
     if not found or int(found["count"]) == 0:

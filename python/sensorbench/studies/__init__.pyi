@@ -12,6 +12,7 @@ from .registry import (
 )
 from .run import Part, plan_study, summarise
 from .study import Study
+from .widths import without_refused
 
 __all__ = [
     "FACTOR_STUDIES",
@@ -28,4 +29,5 @@ __all__ = [
     "require_factor_study",
     "require_study",
     "summarise",
+    "without_refused",
 ]

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 from sensorbench.analysis.extrapolation import Line, common_limit
@@ -12,9 +13,11 @@ from sensorbench.errors import UsageError
 from sensorbench.progress import ProgressReporter
 from sensorbench.results.estimate import Budget, Estimate
 from sensorbench.runner import Comparison, Variant, Workload
+from sensorbench.schemas import Timelines
 from sensorbench.studies.options import DEFAULT_BUDGET_S, StudyOptions
 from sensorbench.studies.run import plan_study, workload_of
 from sensorbench.studies.study import Study
+from sensorbench.studies.widths import refused_widths, timelines_of
 
 # What is planned for: the rest is for what the pilot could not know. The pilot itself may take so much of the budget.
 PLANNED_SHARE, PILOT_SHARE = 0.85, 0.2
@@ -63,7 +66,27 @@ class StudyPilot:
             title=self.study.file.title,
             max_variant_time_s=max_variant_time_s,
             is_measured=self.is_measured,
+            refused={name: self.refused_at(name, options.used_scale) for name in self.pilot.parts},
         )
+
+    def refused_at(self, part: str, scale: float) -> dict[str, str]:
+        """The variants of a comparison that make no sense at a scale."""
+        timelines = self._timelines[part]
+        if timelines is None:
+            return {}
+        sampling = replace(timelines.sampling, scale=scale)
+        readings = round(timelines.readings * scale / timelines.sampling.scale)
+        return refused_widths(self.variants[part], replace(timelines, readings=readings, sampling=sampling))
+
+    @cached_property
+    def _timelines(self) -> dict[str, Timelines | None]:
+        """The timelines of each comparison, as the pilot had them."""
+        return {
+            name: timelines_of(part.comparison.dataset)
+            if any(variant.schema.needs_sampling_interval for variant in self.variants[name])
+            else None
+            for name, part in self.pilot.parts.items()
+        }
 
 
 def pilot_study(
@@ -171,10 +194,10 @@ class _Attempt:
         self._runs_s: list[float] = []
         self._min_runs_s: list[float] = []
         for name, part in piloted.pilot.parts.items():
-            readings = part.readings.at(options.used_scale)
+            readings, refused = part.readings.at(options.used_scale), piloted.refused_at(name, options.used_scale)
             for variant in piloted.variants[name]:
                 found = found_of(variant, part)
-                if found is None or variant.only_loads:
+                if found is None or variant.only_loads or variant.id in refused:
                     continue
                 cost = run_cost(variant, found, part, workloads[name], readings)
                 required = _min_operations(part.mix, workloads[name])
@@ -264,6 +287,7 @@ def _command(
         ("--schema", options.schemas),
         ("--dataset", options.datasets),
         ("--part", options.parts),
+        ("--nodes", () if options.nodes is None else (str(options.nodes),)),
     ):
         for value in values:
             # Addresses are not shown anywhere.

@@ -49,6 +49,7 @@ class StudyOptions(SweepOptions, RankingOptions, ServerOptions, RateOptions, Rep
         f"A system of the study, a database's name, or a URL ({FILE_URL}, {SERVER_URL}). May be given several times.",
         "--target",
     )
+    nodes: int | None = option(None, "Nodes of each cluster that is started; as many as the study says if not given.", ge=1)
     schemas: tuple[str, ...] = option((), "Only schemas of this name. May be given several times.", "--schema")
     datasets: tuple[str, ...] = option(
         (),

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from sensorbench import lab
 from sensorbench.benchmarks.comparison import summarise as summarise_comparison
 from sensorbench.claims import Evidence, judged, measured
 from sensorbench.dataset import open_dataset
@@ -89,7 +90,8 @@ def plan_study(study: Study, options: StudyOptions, out: Path, reporter: Progres
 def _planned_datasets(study: Study, options: StudyOptions, out: Path, reporter: ProgressReporter) -> list[Part]:
     if options.parts:
         raise UsageError(f"--part {options.parts[0]}: study {study.name} has no parts")
-    targets = [_target(study, text) for text in options.targets or study.file.targets]
+    targets = _targets(study, options.targets or study.file.targets, options)
+    _check_nodes(study, options, targets)
     specs = _specs(study, study.file, targets, options)
     datasets = options.datasets or tuple(study.file.datasets)
     folders = [out] if len(datasets) == 1 else [out / _as_folder(name) for name in datasets]
@@ -137,7 +139,8 @@ def _targets_of_parts(study: Study, parts: dict[str, StudyPart], options: StudyO
     """The targets of each part: of those that the user named, the ones that it has layouts for. Raises UsageError for one that no
     part has layouts for, and when there is nothing left.
     """
-    targets = {name: [_target(study, text) for text in options.targets or part.targets] for name, part in parts.items()}
+    targets = {name: _targets(study, options.targets or part.targets, options) for name, part in parts.items()}
+    _check_nodes(study, options, [target for of_part in targets.values() for target in of_part])
     if not options.targets and not options.schemas:
         return targets
     fitting = {name: [target for target in targets[name] if _layouts(part, target, options)] for name, part in parts.items()}
@@ -180,14 +183,30 @@ def _comparison(
     )
 
 
-def _target(study: Study, text: str) -> TargetSpec:
-    """A target by the name of one of the study's systems, or as everywhere."""
+def _target(study: Study, text: str, nodes: int | None = None) -> TargetSpec:
+    """A target by the name of one of the study's systems, or as everywhere. `nodes` is the size of a cluster that is started."""
     name, _, options = text.partition("?")
     system = study.file.systems.get(name)
     if system is None:
-        return _other_target(study, text)
+        target = _other_target(study, text)
+        is_cluster = target.place == "started" and target.database.name in lab.clusters()
+        return replace(target, nodes=nodes) if nodes and is_cluster else target
     named = "&".join(filter(None, [system.options, options]))
-    return started_target(system.database, named, system=name, nodes=system.nodes, server_settings=system.settings)
+    size = nodes if nodes and system.nodes else system.nodes
+    return started_target(system.database, named, system=name, nodes=size, server_settings=system.settings)
+
+
+def _targets(study: Study, texts: Iterable[str], options: StudyOptions) -> list[TargetSpec]:
+    return [_target(study, text, options.nodes) for text in texts]
+
+
+def _check_nodes(study: Study, options: StudyOptions, targets: Iterable[TargetSpec]) -> None:
+    """Raises UsageError for a number of nodes that no target is started with."""
+    if options.nodes is None or any(target.nodes == options.nodes for target in targets):
+        return
+    rings = [name for name, system in study.file.systems.items() if system.nodes]
+    of_study = f"; study {study.name} has the systems {', '.join(rings)}" if rings else ""
+    raise UsageError(f"--nodes {options.nodes}: no target is a cluster that is started for this work{of_study}")
 
 
 def _other_target(study: Study, text: str) -> TargetSpec:

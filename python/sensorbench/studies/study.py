@@ -26,7 +26,7 @@ from sensorbench.schemas.schema_file import ParameterValue
 from sensorbench.studies.pictures import Effect, Front, Requests
 
 FigureState = Literal["run", "not applicable", "failed"]
-Kind = Literal["text", "variant", "duration_s", "bytes", "ratio", "count"]
+Kind = Literal["text", "variant", "duration_s", "bytes", "ratio", "share", "count"]
 
 
 class Models(toml_file.FileModel):

@@ -76,9 +76,9 @@ def register_guarantees(
 
 def promised(kind: str | None, settings: Mapping[str, str]) -> Promises | None:
     """What a kind of database promises with the variants that it tells; None where nothing is known of that."""
-    if kind == "quorums" and {"replication", "consistency"} <= settings.keys():
-        level = settings["consistency"]
-        return promises.promises_of_quorums(int(settings["replication"]), level, level)
+    if kind == "quorums" and (levels := promises.levels_of(settings)):
+        read, write = levels
+        return promises.promises_of_quorums(int(settings["replication"]), write, read)
     if kind == "one_thread" and int(settings.get("replicas", "0")) > 0:
         return promises.promises_of_asynchronous_replicas()
     if kind == "members" and {"topology", "write concern", "read concern", "read preference"} <= settings.keys():

@@ -180,7 +180,7 @@ def _from_the_strongest(connected: ConnectedComparison, variant: Variant) -> lis
     """The target with the strongest reads that there are, then weaker ones; itself where nothing is stronger."""
     if variant.schema.file.promises != "quorums":
         return [connected.targets[variant.id]]
-    return [variant.with_option("consistency", level).engine_target() for level in ("all", "quorum")]
+    return [variant.with_option("read_consistency", level).engine_target() for level in ("all", "quorum")]
 
 
 def _round(

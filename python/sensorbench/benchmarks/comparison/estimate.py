@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from sensorbench.benchmarks.comparison.pilot import PartPilot, Pilot, VariantPilot
 from sensorbench.results.estimate import Estimate, PartEstimate, Room, VariantEstimate
@@ -71,6 +72,7 @@ def estimate_comparisons(
     title: str,
     max_variant_time_s: float = math.inf,
     is_measured: bool = True,
+    refused: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
 ) -> Estimate:
     """What comparisons take.
 
@@ -83,11 +85,22 @@ def estimate_comparisons(
         title: of the benchmark.
         max_variant_time_s: how long a run of a variant may take.
         is_measured: whether the pilot measured anything.
+        refused: variants of each comparison that make no sense at the scale, with why not.
 
     """
     disk_free, memory_free = free_room(out)
     parts = [
-        _part(name, pilot.parts[name], variants[name], workloads[name], scale, max_variant_time_s, disk_free, memory_free)
+        _part(
+            name,
+            pilot.parts[name],
+            variants[name],
+            workloads[name],
+            scale,
+            max_variant_time_s,
+            disk_free,
+            memory_free,
+            refused.get(name, {}),
+        )
         for name in pilot.parts
     ]
     starts_s = sum(pilot.start_s for name in pilot.parts if any(place_of(variant.target) == "lab" for variant in variants[name]))
@@ -117,15 +130,19 @@ def _part(
     limit_s: float,
     disk_free: int,
     memory_free: int,
+    refused: Mapping[str, str],
 ) -> PartEstimate:
     readings = max(1.0, part.readings.at(scale))
-    shown = [_variant(variant, part, workload, readings, limit_s, disk_free, memory_free) for variant in variants]
+    shown = [
+        _variant(variant, part, workload, readings, limit_s, disk_free, memory_free, refused.get(variant.id))
+        for variant in variants
+    ]
     known = [variant for variant in shown if variant.load_s is not None and variant.refused is None]
     prepare_s = part.generate_s.at(readings) + sum(
-        found.prepare_s.at(readings) for variant in variants if (found := found_of(variant, part))
+        found.prepare_s.at(readings) for variant in variants if variant.id not in refused and (found := found_of(variant, part))
     )
     reference_s = REFERENCE_SAMPLE * sum(cost.at(readings) for cost in part.reference_s.values())
-    queried = [variant.id for variant in variants if not variant.only_loads]
+    queried = [variant.id for variant in variants if not variant.only_loads and variant.id not in refused]
     used_s = [(variant.load_s or 0.0) + variant.repetitions * (variant.run_s or 0.0) for variant in known]
     return PartEstimate(
         name=name,
@@ -140,7 +157,14 @@ def _part(
 
 
 def _variant(
-    variant: Variant, part: PartPilot, workload: Workload, readings: float, limit_s: float, disk_free: int, memory_free: int
+    variant: Variant,
+    part: PartPilot,
+    workload: Workload,
+    readings: float,
+    limit_s: float,
+    disk_free: int,
+    memory_free: int,
+    refused: str | None,
 ) -> VariantEstimate:
     found = found_of(variant, part)
     own = part.variants.get(variant.id)
@@ -162,7 +186,7 @@ def _variant(
         disk_bytes=disk,
         memory_bytes=memory,
         measured_as=part.measured_as.get(variant.id),
-        refused=own.failed if own and own.failed else _why_refused(rows, disk, memory, disk_free, memory_free),
+        refused=refused or (own.failed if own else None) or _why_refused(rows, disk, memory, disk_free, memory_free),
     )
 
 

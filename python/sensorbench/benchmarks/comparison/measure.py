@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from sensorbench import _engine
 from sensorbench._engine import batch_cost
+from sensorbench.benchmarks.comparison.row_widths import row_width_problem
 from sensorbench.dataset.dataset import MEASUREMENTS, readings_of
 from sensorbench.errors import EngineError
 from sensorbench.paths import remove_results
@@ -222,6 +223,9 @@ def load_one(
         reporter=reporter,
         with_snapshot=connected.comparison.snapshots,
     )
+    width = variant.schema.row_width()
+    if problem := row_width_problem(width.wanted_bytes if width else None, load["size"].get("largest_partitions", {})):
+        reporter.warn(f"{variant.id}: {problem}")
     cost = encoding_cost(variant.schema, tables, readings, connected.workbench)
     writer.write_load(variant.id, {**load, "encoding": cost} if cost else load)
     if not variant.only_loads:

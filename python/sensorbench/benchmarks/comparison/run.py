@@ -150,6 +150,7 @@ class ComparisonBenchmark(Benchmark[ComparisonPlan, ComparisonManifest, Comparis
                 metric=comparison.metric,
                 include_outdated=comparison.include_outdated,
                 resources=comparison.resources,
+                refused=comparison.refused,
                 budget=comparison.budget,
             ),
             variants=[

@@ -16,7 +16,9 @@ from sensorbench.analysis.equality import Answer, Equality, compare_answers
 from sensorbench.analysis.intervals import Interval, interval
 from sensorbench.analysis.sample import METRICS, Sample
 from sensorbench.analysis.verdicts import EQUIVALENCE_MARGIN, Verdict, compare
+from sensorbench.benchmarks.comparison.consistency import consistency_levels
 from sensorbench.benchmarks.comparison.prefixes import common_samples, prefix_caveats, prefixes_of
+from sensorbench.benchmarks.comparison.row_widths import row_width_caveats
 from sensorbench.results import ComparisonManifest, ComparisonResult, RunResult
 from sensorbench.results.engine_report import OperationReport
 from sensorbench.results.latencies import interval_histograms, is_logged_whole, logged_latencies, of_kind
@@ -65,6 +67,7 @@ def summarise(result: ComparisonResult) -> ComparisonSummary:
             answers_equal = None
     outdated = {} if manifest.plan.include_outdated else _outdated(result)
     prefixes = prefixes_of(result, runs)
+    levels = consistency_levels(result, of_dataset)
     rankings = [
         _ranking(
             name,
@@ -75,6 +78,7 @@ def summarise(result: ComparisonResult) -> ComparisonSummary:
             runs,
             _excluded(name, runs, equalities, wrong, compares_answers),
             outdated,
+            levels,
         )
         for name in manifest.plan.operations
     ]
@@ -85,6 +89,8 @@ def summarise(result: ComparisonResult) -> ComparisonSummary:
             text, action = f"It is not ranked against the others: {why}.", "--include-outdated ranks it."
             caveats.append(Caveat(kind="outdated", text=text, action=action, variant=variant))
     caveats += _unlimited_memory(manifest)
+    caveats += _different_levels(levels)
+    caveats += row_width_caveats(result)
     return ComparisonSummary(
         **envelope(manifest),
         answers_equal=answers_equal,
@@ -107,6 +113,14 @@ def summarise(result: ComparisonResult) -> ComparisonSummary:
             stall=stall.figures if (stall := read_stall(result.folder)) else None,
         ),
     )
+
+
+def _different_levels(levels: dict[str, str]) -> list[Caveat]:
+    if not levels:
+        return []
+    named = "; ".join(dict.fromkeys(level or "a database without levels" for level in levels.values()))
+    text = f"Variants are of different consistency levels ({named}). Each is ranked within its own."
+    return [Caveat(kind="consistency", text=text, action="Give them the same levels to have one ranking.")]
 
 
 def _unlimited_memory(manifest: ComparisonManifest) -> list[Caveat]:
@@ -326,9 +340,10 @@ def _ranking(
     runs: dict[str, list[RunResult]],
     excluded: str | None,
     outdated: dict[str, str],
+    levels: dict[str, str],
 ) -> Ranking:
-    """Variants from the fastest to the slowest, each compared with the fastest; where one did a prefix of the operations, on those
-    that both have done. Outdated ones are ranked where there are no others.
+    """Variants from the fastest to the slowest, each compared with the fastest of its consistency level; where one did a prefix of the
+    operations, on those that both have done. Outdated ones are ranked where there are no others.
     """
     known = {variant: sample for variant in variants if (sample := samples[variant, name]) is not None}
     if excluded or not known:
@@ -337,14 +352,17 @@ def _ranking(
     if len(left_out) == len(known):
         left_out = {}
     order = sorted(known.keys() - left_out.keys(), key=lambda variant: known[variant].figure(metric))
-    best = order[0]
+    best_of: dict[str, str] = {}
     places = []
     for variant in order:
+        level = levels.get(variant, "")
+        best = best_of.setdefault(level, variant)
         compared = (known[variant], known[best])
         if variant in prefixes or best in prefixes:
             compared = common_samples(runs[variant], runs[best], name) or compared
         verdict = None if variant == best else _verdict(compare(*compared, metric))
-        places.append(RankedVariant(variant=variant, value_s=known[variant].figure(metric), against_best=verdict))
+        value_s = known[variant].figure(metric)
+        places.append(RankedVariant(variant=variant, value_s=value_s, against_best=verdict, consistency=level))
     return Ranking(operation=name, metric=metric, excluded=None, places=places, outdated=left_out, margin=EQUIVALENCE_MARGIN)
 
 

@@ -13,7 +13,14 @@ from sensorbench.lab.database import LabCluster, Place
 from sensorbench.lab.databases import cassandra_insight
 from sensorbench.lab.databases import cassandra_nodetool as nodetool
 from sensorbench.lab.databases.cassandra_copy import Copy
-from sensorbench.lab.databases.cassandra_settings import TOKENS_PER_NODE, cassandra_yaml, check, first_tokens, jvm_options
+from sensorbench.lab.databases.cassandra_settings import (
+    TOKENS_PER_NODE,
+    cassandra_yaml,
+    check,
+    first_tokens,
+    heap_bytes,
+    jvm_options,
+)
 from sensorbench.lab.helpers import class_path, compiled
 from sensorbench.lab.instance import Instance, Node
 from sensorbench.lab.jvm import require_java, write_launcher
@@ -35,6 +42,8 @@ _RING_DELAY_MS = 3000
 _FIRST_ROLE_DELAY_MS = 1000
 _MOVES_WITHIN_S = 3600.0
 _AGREES_WITHIN_S = 60.0
+# Idle nodes of 5.0.6 have 0.95, 1.25 and 1.5 GB with heaps of 512, 768 and 1,024 MB.
+_BESIDE_HEAP_BYTES = 450_000_000
 # Each question costs most of a second of a processor.
 _ASKS_EVERY_S = 0.5
 
@@ -94,9 +103,9 @@ class Cassandra(LabCluster):
         "quorum has acknowledged may then be on fewer than a quorum, and be lost to readers; tokens are chosen by chance, so that shares "
         "are less even"
     )
-    # SSTables are written by a program that is compiled against the node.
-    options_of_its_own = ("load",)
     load_tools = (Copy(),)
+    # SSTables are written by a program that is compiled against the node, and compacted by its nodetool.
+    options_of_its_own = ("load", "compact")
     summary = "Cassandra, one node or many"
     port = 9042
     other_ports = (_STORAGE_PORT, nodetool.JMX_PORT, cassandra_insight.PORT)
@@ -131,6 +140,10 @@ class Cassandra(LabCluster):
         """The heap, by the rule of cassandra-env.sh."""
         megabytes = memory_bytes >> 20
         return {"jvm.heap": f"{max(min(megabytes // 2, 1024), min(megabytes // 4, 8192), 1)}M"}
+
+    def min_memory(self, settings: Mapping[str, str]) -> int | None:
+        """Its heap, and what it takes beside it."""
+        return heap_bytes(settings) + _BESIDE_HEAP_BYTES
 
     def unknown_settings(self, software: Path, user: ServerUser, settings: Mapping[str, str]) -> dict[str, str]:
         """The server's own classes list the keys of its cassandra.yaml."""

@@ -84,6 +84,14 @@ def jvm_options(settings: Mapping[str, str], cpus: Sequence[int] | None) -> list
     return [f"-Xms{heap}", f"-Xmx{heap}", *([f"-XX:ActiveProcessorCount={processors}"] if processors else [])]
 
 
+def heap_bytes(settings: Mapping[str, str]) -> int:
+    """The heap of a node. Raises UsageError for what is no size."""
+    heap = settings.get(_HEAP, _DEFAULT_HEAP)
+    if not _HEAP_SIZE.fullmatch(heap):
+        raise UsageError(f"--server-setting {_HEAP}={heap}: expected a size such as 512M or 2G")
+    return int(heap[:-1]) << (30 if heap[-1] in "gG" else 20)
+
+
 def first_tokens(index: int, nodes: int, per_node: int) -> list[int]:
     """Tokens of a node (counted from 0) of a fresh cluster, such that all nodes have equal shares of the ring."""
     count = nodes * per_node

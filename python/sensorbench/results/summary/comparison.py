@@ -185,11 +185,15 @@ class RankingVerdict(SummaryPart):
 
 
 class RankedVariant(SummaryPart):
-    """The place of a variant in a ranking; `against_best` is null for the fastest."""
+    """The place of a variant in a ranking; `against_best` is null for the fastest, and for the fastest of each consistency level."""
 
     variant: str
     value_s: float
     against_best: RankingVerdict | None
+    consistency: str = Field(
+        default="",
+        description="The consistency level, where variants differ in it: a variant is compared with the fastest of its own level alone.",
+    )
 
 
 class Ranking(SummaryPart):
@@ -203,6 +207,16 @@ class Ranking(SummaryPart):
         default={}, description="Variants that are not ranked because the version of their database is outdated, with why it is."
     )
     margin: float | None = Field(default=None, description="Ratios within it are equivalent.")
+
+    @property
+    def classes(self) -> "list[list[RankedVariant]]":
+        """The places, apart by consistency level: only within one is anybody the fastest."""
+        levels = dict.fromkeys(place.consistency for place in self.places)
+        return [[place for place in self.places if place.consistency == level] for level in levels]
+
+    def best_for(self, place: RankedVariant) -> RankedVariant:
+        """The variant that a place is compared with: the fastest of the same consistency level."""
+        return next(other for other in self.places if other.consistency == place.consistency)
 
 
 class AnswerMismatch(SummaryPart):
@@ -378,6 +392,7 @@ class ComparisonFigures(SummaryPart):
     answers: dict[str, AnswerComparison]
     query_plans: dict[str, dict[str, QueryPlan]]
     failures: dict[str, Failure]
+    refused: dict[str, str] = Field(default={}, description="Variants that make no sense on this dataset, with why not.")
     known_answers: dict[str, AnswerChecks]
     contents: dict[str, AnswerChecks]
     guarantees: dict[str, RegisterGuarantees]

@@ -19,11 +19,12 @@ from sensorbench.results.summary.comparison import ComparisonSummary
 from sensorbench.schemas.schema_file import ParameterValue
 from sensorbench.studies.pictures import Effect, Front, Point, with_fronts
 from sensorbench.studies.sensor_schemas.claims import NEW_RANGE, READ, WRITE, rate, rates
+from sensorbench.studies.sensor_schemas.row_cache import row_cache_section
 from sensorbench.studies.sensor_schemas.use_cases import use_case_sections
 from sensorbench.studies.study import Column, Section
 
 # The factors of a layout, in the order in which they are told, and their values without which nothing is said.
-FACTORS = ("metadata", "width", "batch", "encoding")
+FACTORS = ("metadata", "width", "batch", "value", "encoding")
 PARTS = {"write": WRITE, "read": READ}
 
 
@@ -57,7 +58,7 @@ def series_sections(parts: dict[str, Evidence], summaries: dict[str, ComparisonS
     laid = by_id.get("write") or by_id.get("read")
     if laid is not None:
         sections.append(_sizes(laid))
-    others = [_tuned(parts), _published_and_measured(parts)]
+    others = [row_cache_section(parts), _tuned(parts), _published_and_measured(parts)]
     return [*sections, *(section for section in others if section.rows)]
 
 
@@ -186,6 +187,7 @@ _DEFAULT = {
     ("typed", "metadata"): "same_table",
     ("typed", "width"): "100k",
     ("typed", "batch"): 1,
+    ("typed", "value"): "double",
     ("batched", "metadata"): "same_table",
     ("batched", "width"): "100k",
     ("batched", "batch"): 150,

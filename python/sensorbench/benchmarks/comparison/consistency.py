@@ -1,0 +1,49 @@
+"""Consistency levels of variants: those of different ones are shown side by side, without a winner."""
+
+from collections.abc import Iterable, Mapping
+
+from sensorbench.analysis.promises import levels_of, replicas_of
+from sensorbench.results import ComparisonResult, VariantManifest
+
+
+def consistency_levels(result: ComparisonResult, operations: Iterable[str]) -> dict[str, str]:
+    """The consistency level at which each variant executes operations, in words; empty where all variants have the same.
+
+    Args:
+        result: a comparison.
+        operations: those whose levels count.
+
+    """
+    names = list(operations)
+    levels = {variant.id: _level(variant, _settings(result, variant.id), names, result) for variant in result.manifest.variants}
+    return levels if len(set(levels.values())) > 1 else {}
+
+
+def _settings(result: ComparisonResult, variant: str) -> Mapping[str, str]:
+    load = result.loads.get(variant)
+    return load.description.settings if load else {}
+
+
+def _level(variant: VariantManifest, settings: Mapping[str, str], operations: list[str], result: ComparisonResult) -> str:
+    """Replicas that answer reads and acknowledge writes; empty for a database without levels."""
+    of_target = levels_of(settings)
+    if of_target is None:
+        return ""
+    replication = int(settings["replication"])
+    kinds: dict[str, set[str]] = {}
+    for name in operations:
+        kind, words = (
+            ("write", "acknowledge a write") if result.manifest.plan.operations[name].writes else ("read", "answer a read")
+        )
+        own = None if f"{kind}_consistency" in settings else variant.statements.get(name, {}).get("consistency")
+        level = own or of_target[kind == "write"]
+        kinds.setdefault(words, set()).add(_replicas(level, replication))
+    return ", ".join(f"{' or '.join(sorted(levels))} of {replication} {words}" for words, levels in sorted(kinds.items()))
+
+
+def _replicas(level: str, replication: int) -> str:
+    """How many replicas a level is, so that `quorum` and `all` of one copy are the same; the level itself where that is no number."""
+    try:
+        return str(replicas_of(level, replication))
+    except ValueError:
+        return level
