@@ -301,6 +301,30 @@ class ShownEffect(TypedDict):
     runs: int | None
 
 
+class ShownCurvePoint(TypedDict):
+    """A point of a line: lines of one `line` have one colour, those of one `figure` one stroke; points are joined by `order`."""
+
+    line: str
+    figure: str
+    order: float
+    label: str
+    x: float
+    y: float
+    low: float | None
+    high: float | None
+
+
+class ShownCurves(TypedDict):
+    """Lines on logarithmic axes, each of counts or of durations in s."""
+
+    title: str
+    x_title: str
+    x_kind: Literal["count", "duration_s"]
+    y_title: str
+    y_kind: Literal["count", "duration_s"]
+    points: list[ShownCurvePoint]
+
+
 class StudySection(SummaryPart):
     """A section that a study has to itself: a text, a table and pictures."""
 
@@ -310,6 +334,7 @@ class StudySection(SummaryPart):
     rows: list[list[Any]]
     front: Annotated[ShownFront, AsWritten] | None = None
     effects: list[Annotated[ShownEffect, AsWritten]] | None = None
+    curves: list[Annotated[ShownCurves, AsWritten]] | None = None
 
 
 class StallLoop(SummaryPart):
