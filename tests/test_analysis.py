@@ -176,7 +176,7 @@ def test_histograms_and_single_values_give_the_same_figures() -> None:
     runs = independent(np.random.default_rng(9), 3, 500)
     by_value = Sample.of_runs(runs)
     by_histogram = Sample.of_histograms([[np.unique(block, return_counts=True) for block in np.split(run, 10)] for run in runs])
-    for metric in ("mean", "median", "p95", "mean_to_p95"):
+    for metric in ("mean", "median", "sd", "p75", "p95", "mean_to_p95"):
         assert by_histogram.figure(metric) == pytest.approx(by_value.figure(metric), rel=1e-12)
 
 
@@ -185,6 +185,8 @@ def test_figures_are_those_of_the_definition(values: list[float]) -> None:
     sample = Sample.of_runs([np.array(values)])
     ordered = np.sort(values)
     assert sample.figure("mean") == pytest.approx(np.mean(values))
+    assert sample.figure("sd") == pytest.approx(np.std(values), rel=1e-6, abs=1e-9 * max(values))
+    assert sample.figure("p75") == ordered[max(0, int(np.ceil(0.75 * len(values) - 1e-9)) - 1)]
     assert sample.figure("median") == ordered[int(np.ceil(0.5 * len(values))) - 1]
     assert sample.figure("p95") == ordered[max(0, int(np.ceil(0.95 * len(values) - 1e-9)) - 1)]
     assert sample.figure("mean_to_p95") <= sample.figure("mean") * (1 + 1e-9)

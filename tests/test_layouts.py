@@ -181,18 +181,18 @@ def test_every_layout_of_a_part_has_its_operations() -> None:
     for name, part in LAYOUTS.file.parts.items():
         for dialect, layouts in part.schemas.items():
             for layout in layouts:
-                for parameters, _ in layout.labelled_parameters():
-                    known = Chosen(dialect, layout.schema_, parameters).operations()
+                for choice in layout.choices():
+                    known = Chosen(dialect, layout.schema_, choice.parameters).operations()
                     assert part.workload.mix.keys() <= known.keys(), (name, dialect, layout.schema_)
 
 
 def test_every_role_is_a_setting_of_some_part() -> None:
     measured = {
-        "/".join(filter(None, [system, layout.schema_, label]))
+        "/".join(filter(None, [system, layout.schema_, choice.label]))
         for part in LAYOUTS.file.parts.values()
         for system, dialect in {**SYSTEMS, "cassandra": "cassandra", "cassandra_3": "cassandra"}.items()
         for layout in part.schemas.get(dialect, [])
-        for _, label in layout.labelled_parameters()
+        for choice in layout.choices()
     }
     for role, variants in LAYOUTS.file.roles.published.items():
         assert set(variants) <= measured, role

@@ -363,3 +363,21 @@ def test_several_datasets_are_not_ranked_together(tmp_path: Path) -> None:
     )
     with pytest.raises(UsageError, match=r"results of several datasets.*name one of"):
         gather(tmp_path)
+
+
+def test_the_first_lines_say_what_the_answer_stands_on(cli: Cli, own: Path) -> None:
+    """Scale, nodes and machine come before any place, so that a reference of one small machine is taken for no more than that."""
+    for options in ((), AT_ONCE):
+        first, second, *_ = cli("recommend", *options).out.splitlines()
+        assert "reference results in the package: scale 0.01 (68,400 readings)" in first
+        assert "not your data" in first
+        assert "virtual machine, 2 ×" in second
+        assert "cassandra 1 node" in second
+        answer = cli("recommend", *options, "--json").json
+        assert next(iter(answer)) == "basis"
+        assert (answer["basis"]["scales"], answer["basis"]["nodes"]["cassandra"]) == ([0.01], [1])
+        assert answer["basis"]["machines"] == [entry["machine"] for entry in answer["comparisons"].values()][:1]
+    first, second, *_ = cli("recommend", *AT_ONCE, own).out.splitlines()
+    assert str(own) in first
+    assert "not your data" not in first
+    assert "embedded databases only" in second

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from sensorbench.analysis.little import TOLERANCE, ClosedLoop
 from sensorbench.claims import Claim, Judgement, decide
 from sensorbench.claims.evidence import QUANTITIES as OF_ALL
 from sensorbench.claims.judging import below_scale
@@ -55,10 +56,10 @@ def test_every_role_is_a_setting_of_its_parts() -> None:
     systems = {name: system.database for name, system in SENSOR_SCHEMAS.file.systems.items()}
     measured = {
         part: {
-            "/".join(filter(None, [system, layout.schema_, label]))
+            "/".join(filter(None, [system, layout.schema_, choice.label]))
             for system, database in systems.items()
             for layout in grid.schemas.get(database, [])
-            for _, label in layout.labelled_parameters()
+            for choice in layout.choices()
             if layout.systems is None or system in layout.systems
         }
         for part, grid in SENSOR_SCHEMAS.file.parts.items()
@@ -378,7 +379,7 @@ def test_recommended_layouts(claim: str, role: str) -> None:
 def test_the_study_runs_on_an_embedded_database(sensor_schemas_folder: Path) -> None:
     summary = json.loads((sensor_schemas_folder / "summary.json").read_text(encoding="utf-8"))
     assert (summary["status"], summary["answers_equal"]) == ("complete", True)
-    assert list(summary["result"]["parts"]) == ["write", "read", "mixed"]
+    assert list(summary["result"]["parts"]) == ["write", "read", "mixed", "clients_write", "clients_read"]
     assert len(summary["claims"]) == 34
     assert {claim["verdict"] for claim in summary["claims"]} == {"not tested"}, "there is no Cassandra"
 
@@ -415,6 +416,76 @@ def test_the_page_has_fronts_effects_and_sizes(sensor_schemas_folder: Path) -> N
     assert all(row[5] > 0 and row[6] > 0 for name, row in sizes.items() if "batched" in name)
     page = (sensor_schemas_folder / "report.html").read_text(encoding="utf-8")
     assert "Writing against reading" in page
+
+
+def test_throughput_and_latency_are_shown_over_clients(sensor_schemas_folder: Path) -> None:
+    for part, title in (
+        ("clients_write", "Writing, by the number of clients"),
+        ("clients_read", "Reading, by the number of clients"),
+    ):
+        summary = json.loads((sensor_schemas_folder / part / "summary.json").read_text(encoding="utf-8"))
+        (section,) = summary["result"]["sections"]
+        assert section["title"] == title
+        columns = [column["title"] for column in section["columns"]]
+        rows = [dict(zip(columns, row, strict=True)) for row in section["rows"]]
+        assert [(row["layout"], row["clients"]) for row in rows] == [
+            (layout, clients) for layout in ("fjall batched", "fjall typed") for clients in (1, 16)
+        ]
+        for row in rows:
+            assert 0.0 < row["median"] <= row["p75"] <= row["p95"] <= row["p99"]
+            assert row["standard deviation"] > 0.0
+            # A client has one operation in flight or none.
+            assert 0.0 < row["in flight"] <= row["clients"] * (1.0 + TOLERANCE)
+            assert row["differs by"] == pytest.approx(row["in flight"] / row["clients"] - 1.0)
+        warned = {caveat["variant"] for caveat in summary["warnings"] if caveat["kind"] == "little's law"}
+        assert len(warned) == sum(abs(row["differs by"]) > TOLERANCE for row in rows)
+        assert [curves["title"] for curves in section["curves"]] == [
+            "Throughput over clients",
+            "Latency over clients",
+            "Latency over throughput",
+        ]
+        assert {point["figure"] for point in section["curves"][1]["points"]} == {"mean", "p95", "p99"}
+        assert "Latency over throughput" in (sensor_schemas_folder / part / "report.html").read_text(encoding="utf-8")
+
+
+def test_typed_values_and_batches_stand_one_to_one(sensor_schemas_folder: Path) -> None:
+    sections = json.loads((sensor_schemas_folder / "summary.json").read_text(encoding="utf-8"))["result"]["sections"]
+    by_scenario = {
+        section["title"].partition("one to one: ")[2]: section for section in sections if "one to one" in section["title"]
+    }
+    assert set(by_scenario) == {"writing", "reading", "writing while reading", "reading while writing"}
+    rows = {(row[0], row[1]): row[2:] for row in by_scenario["reading"]["rows"]}
+    layouts = {layout for layout, _ in rows}
+    figures = {"operations per second", "mean", "median", "standard deviation", "p75", "p95", "p99"}
+    assert layouts
+    assert {figure for _, figure in rows} == figures
+    for layout, figure in rows:
+        typed, batched, ratio, low, high = rows[layout, figure]
+        of_typed, of_batched = (float(text.removesuffix(" ms").replace(",", "")) for text in (typed, batched))
+        assert ratio == pytest.approx(of_batched / of_typed, rel=0.25), figure
+        assert low is None or low <= ratio <= high
+    written = {row[1]: row[4] for row in by_scenario["writing"]["rows"]}
+    assert written["readings per second"] == pytest.approx(150 * written["operations per second"])
+
+
+def closed_loop(**changes: float) -> ClosedLoop:
+    return ClosedLoop(**{"concurrency": 10, "succeeded": 10_000.0, "failed": 0.0, "per_s": 1_000.0, "mean_s": 0.01, **changes})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("changes", "cause"),
+    [
+        ({}, None),
+        ({"mean_s": 0.0091}, None),
+        ({"mean_s": 0.005}, "the client needs that time"),
+        ({"mean_s": 0.005, "failed": 5_000.0}, "33% of the operations failed or timed out"),
+        ({"mean_s": 0.005, "succeeded": 20.0}, "the run has 2.0 operations per client"),
+        ({"mean_s": 0.02}, "of different operations"),
+    ],
+)
+def test_littles_law_names_why_it_does_not_hold(changes: dict[str, float], cause: str | None) -> None:
+    violation = closed_loop(**changes).violation
+    assert violation is None if cause is None else cause in (violation or "")
 
 
 def test_a_part_can_be_run_for_a_time(tmp_path: Path, cli: Cli) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from sensorbench.advisor.basis import Basis, basis_of
 from sensorbench.advisor.reference import shipped
 from sensorbench.advisor.relational import Relational, capacity_of, relational
 from sensorbench.analysis.advice import Needs, Place, Ranking, rank
@@ -61,6 +62,11 @@ class Recommendation:
     ranking: Ranking
     entries: tuple[Entry, ...]
     relational: Relational
+
+    @property
+    def basis(self) -> Basis:
+        """What it stands on: scale, nodes and machine of the measurements."""
+        return basis_of(self.folder, self.gathered)
 
 
 def recommend(options: RecommendOptions, folder: Path | None) -> Recommendation:

@@ -179,8 +179,9 @@ def _variance_between(terms: Sequence[tuple[Sample, float]], metric: str, genera
     """Variance when runs are drawn again, the same ones in all samples."""
     runs = terms[0][0].runs
     counts = _counts(_choices(runs, generator), runs)
-    logs = sum(weight * _logs(sample.figures(metric, counts[:, sample.run_of_block])) for sample, weight in terms)
-    return float(np.var(logs)) * runs / (runs - 1)
+    logs = np.asarray(sum(weight * _logs(sample.figures(metric, counts[:, sample.run_of_block])) for sample, weight in terms))
+    # A run whose latencies are all the same has no standard deviation, and that no logarithm.
+    return float(np.var(logs)) * runs / (runs - 1) if np.isfinite(logs).all() else math.nan
 
 
 def _choices(runs: int, generator: np.random.Generator) -> NDArray[np.int64]:

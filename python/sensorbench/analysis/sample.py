@@ -28,8 +28,10 @@ MAX_BLOCKS = 200
 # Longer samples are drawn again from a table of so many bins.
 BINS = 4096
 
-METRICS = ("mean", "median", "p95", "p99", "mean_to_p95")
-_QUANTILES = {"median": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
+METRICS = ("mean", "median", "sd", "p75", "p95", "p99", "mean_to_p95")
+_QUANTILES = {"median": 0.5, "p75": 0.75, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
+# Each run gives one, whatever lies beyond a quantile.
+_MOMENTS = ("mean", "sd")
 
 
 @dataclass(frozen=True)
@@ -131,10 +133,10 @@ class Sample:
         return sums[is_filled] / of_bin[is_filled], counts
 
     def supports(self, metric: str) -> bool:
-        """Whether there are enough latencies for an interval to mean something: beyond the metric's quantile; for a mean, as many
-        runs, each of which gives one.
+        """Whether there are enough latencies for an interval to mean something: beyond the metric's quantile; for a mean or a standard
+        deviation, as many runs, each of which gives one.
         """
-        if metric == "mean" and self.runs >= MIN_MEANS:
+        if metric in _MOMENTS and self.runs >= MIN_MEANS:
             return True
         quantile = _QUANTILES.get(metric, 0.0)
         return self.count * (1.0 - quantile) >= MIN_BEYOND_QUANTILE
@@ -144,13 +146,15 @@ def figures(metric: str, values: Floats, weights: Floats) -> Floats:
     """A figure of ascending values, once for each row of weights; NaN where all weights are zero.
 
     `mean_to_p95` is the mean of the values up to the 95th percentile, which is how the building-sensor study's "mean latency
-    at the 95th percentile" is read here.
+    at the 95th percentile" is read here. `sd` is the standard deviation.
     """
     if len(values) == 0:
         return np.full(len(weights), np.nan)
     with np.errstate(invalid="ignore", divide="ignore"):
         if metric == "mean":
             return np.asarray(weights @ values / weights.sum(axis=1))
+        if metric == "sd":
+            return _deviations(values, weights)
         cumulated = np.cumsum(weights, axis=1)
         total = cumulated[:, -1]
         # The smallest value with at least that share at or below it, as HdrHistogram has it.
@@ -160,6 +164,14 @@ def figures(metric: str, values: Floats, weights: Floats) -> Floats:
             rows = np.arange(len(weights))
             return np.asarray(np.cumsum(weights * values, axis=1)[rows, places] / cumulated[rows, places])
         return np.where(total > 0.0, values[places], np.nan)
+
+
+def _deviations(values: Floats, weights: Floats) -> Floats:
+    """The standard deviation for each row of weights. Values are taken from their mean first: squares of large ones would hide it."""
+    total = weights.sum(axis=1)
+    centred = values - values.mean()
+    means = weights @ centred / total
+    return np.asarray(np.sqrt(np.maximum(weights @ centred**2 / total - means**2, 0.0)))
 
 
 def automatic_block_length(series: Floats) -> int:

@@ -14,7 +14,7 @@ class Figure:
     Attributes:
         variant: id of the variant.
         operation: name of the operation.
-        metric: `mean`, `median`, `p95`, `p99`, or `mean_to_p95` (the mean of all up to the 95th percentile).
+        metric: `mean`, `median`, `sd` (the standard deviation), `p75`, `p95`, `p99`, or `mean_to_p95` (the mean of all up to the 95th percentile).
         value_s: the figure, in s.
         low_s: lower end of its confidence interval, in s; None where there is none.
         high_s: upper end of its confidence interval, in s; None where there is none.

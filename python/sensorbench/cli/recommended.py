@@ -6,7 +6,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from sensorbench.advisor import Entry, Recommendation
+from sensorbench.advisor import Basis, Entry, Recommendation, basis_of
 from sensorbench.advisor.caveats import caveats_of_recommendation, caveats_of_use_cases
 from sensorbench.advisor.relational import capacity_of
 from sensorbench.analysis.candidate import Measured
@@ -29,6 +29,7 @@ def print_recommendation(recommendation: Recommendation, *, explain: bool) -> No
     """Prints the ranking, what a load takes, and what to know of both."""
     screen = console()
     needs = recommendation.options.needs
+    _print_basis(screen, recommendation.basis)
     newest = "newest readings at once" if needs.fresh else "newest readings may wait"
     screen.print(f"writes {needs.writes}, reads {needs.reads}, {newest}", style="bold")
     screen.print(_described_counts(recommendation), highlight=False)
@@ -50,6 +51,7 @@ def print_recommendation(recommendation: Recommendation, *, explain: bool) -> No
 def print_use_cases(folder: Path | None, gathered: Gathered, outcomes: Sequence[Outcome]) -> None:
     """Prints the six use cases with the source's advice and ours."""
     screen = console()
+    _print_basis(screen, basis_of(folder, gathered))
     table = new_table("use case", "the paper advises", "its place here", "best at the same target", "best of all", "confidence")
     for outcome in outcomes:
         best = formatting.variant(outcome.best.candidate.name) if outcome.best else "nothing that was measured fits"
@@ -62,6 +64,12 @@ def print_use_cases(folder: Path | None, gathered: Gathered, outcomes: Sequence[
         highlight=False,
     )
     _print_caveats(screen, caveats_of_use_cases(folder, gathered, outcomes))
+
+
+def _print_basis(screen: Console, basis: Basis) -> None:
+    """The first lines: nobody should take the answer for more than it stands on."""
+    for line in basis.lines:
+        screen.print(line, highlight=False)
 
 
 def _described_advised(at_target: Outcome | None) -> tuple[str, str]:

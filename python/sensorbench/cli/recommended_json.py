@@ -5,7 +5,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TypedDict
 
-from sensorbench.advisor import Entry, Recommendation
+from sensorbench.advisor import Basis, Entry, Recommendation, basis_of
 from sensorbench.advisor.caveats import caveats_of_recommendation, caveats_of_use_cases
 from sensorbench.advisor.relational import capacity_of
 from sensorbench.analysis.advice import Kind
@@ -24,13 +24,30 @@ class JsonInterval(TypedDict):
     high: float | None
 
 
-class JsonSource(TypedDict):
+class JsonBasis(TypedDict):
+    """What the answer stands on."""
+
+    is_reference: bool
+    scales: list[float]
+    readings: list[int]
+    nodes: dict[str, list[int]]
+    machines: list[str]
+    dates: list[str]
+
+
+class JsonAnswerSource(TypedDict):
     """Which results the answer is from, and what to mind."""
 
     source: str
     is_reference: bool
     comparisons: dict[str, dict[str, object]]
     notes: list[str]
+
+
+class JsonSource(JsonAnswerSource):
+    """The same, with what the answer stands on."""
+
+    basis: JsonBasis
 
 
 class JsonLeftOut(TypedDict):
@@ -136,6 +153,7 @@ def as_json(recommendation: Recommendation) -> JsonRecommendation:
     options, ranking = recommendation.options, recommendation.ranking
     best = recommendation.entries[0]
     return {
+        "basis": _basis_as_json(recommendation.basis),
         "ranked": [_entry_as_json(number, entry, recommendation) for number, entry in enumerate(recommendation.entries, 1)],
         "needs": asdict(options.needs),
         "counts": list(options.needs.counts),
@@ -153,12 +171,25 @@ def as_json(recommendation: Recommendation) -> JsonRecommendation:
 def use_cases_as_json(folder: Path | None, gathered: Gathered, outcomes: Sequence[Outcome]) -> JsonUseCases:
     """The use cases with the source's advice and ours."""
     return {
+        "basis": _basis_as_json(basis_of(folder, gathered)),
         "use_cases": [_outcome_as_json(outcome) for outcome in outcomes],
         **_source_as_json(folder, gathered, caveats_of_use_cases(folder, gathered, outcomes)),
     }
 
 
-def _source_as_json(folder: Path | None, gathered: Gathered, notes: list[str]) -> JsonSource:
+def _basis_as_json(basis: Basis) -> JsonBasis:
+    """In the first lines, where it is seen."""
+    return {
+        "is_reference": basis.is_reference,
+        "scales": list(basis.scales),
+        "readings": list(basis.readings),
+        "nodes": {target: list(counts) for target, counts in basis.nodes.items()},
+        "machines": list(basis.machines),
+        "dates": list(basis.dates),
+    }
+
+
+def _source_as_json(folder: Path | None, gathered: Gathered, notes: list[str]) -> JsonAnswerSource:
     return {
         "source": "reference" if folder is None else str(folder),
         "is_reference": folder is None,

@@ -119,7 +119,7 @@ def _schemas(grid: Grid) -> dict[str, list[str]]:
 
 
 def _names(layouts: list[Layout]) -> list[str]:
-    return [" ".join(filter(None, [layout.schema_, label])) for layout in layouts for _, label in layout.labelled_parameters()]
+    return [" ".join(filter(None, [layout.schema_, choice.label])) for layout in layouts for choice in layout.choices()]
 
 
 def _described(study: Study, figures: list[PublishedFigure]) -> dict[str, Any]:

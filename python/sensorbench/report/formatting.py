@@ -58,7 +58,7 @@ def factors(low: float, high: float) -> str:
 
 
 # What figures of latencies are called in a sentence.
-_METRICS = {"mean_to_p95": "mean (up to the 95th percentile)"}
+_METRICS = {"mean_to_p95": "mean (up to the 95th percentile)", "sd": "standard deviation of the"}
 
 
 def metric(name: str) -> str:

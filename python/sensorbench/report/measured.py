@@ -14,7 +14,15 @@ from sensorbench.results.summary.comparison import (
     OperationFigures,
 )
 
-_METRICS = {"mean": "mean", "median": "median", "p95": "p95", "p99": "p99", "mean_to_p95": "mean to p95"}
+_METRICS = {
+    "mean": "mean",
+    "median": "median",
+    "sd": "standard deviation",
+    "p75": "p75",
+    "p95": "p95",
+    "p99": "p99",
+    "mean_to_p95": "mean to p95",
+}
 # The kind of warnings of what is true of all embedded databases.
 EMBEDDED = "embedded"
 

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from typing import cast
 
 from sensorbench.report import fronts
+from sensorbench.report.curves import curves
 from sensorbench.report.effects import effects
 from sensorbench.report.requests import request_blocks, use_blocks
 from sensorbench.results import ComparisonResult
-from sensorbench.results.page import Block, Chart, Details, Section, Table, Text, ValueKind
+from sensorbench.results.page import Block, Chart, Details, Grid, Section, Table, Text, ValueKind
 from sensorbench.results.summary.comparison import StudySection
 
 # Longer tables are shown when they are clicked at.
@@ -28,6 +29,10 @@ def _blocks(section: StudySection, number: int, result: ComparisonResult | None)
     if section.effects:
         drawn = effects(section.effects)
         blocks += [Chart(f"effects-{number}", drawn, is_wide=True, file_width=fronts.WIDTH)]
+    if section.curves:
+        blocks.append(
+            Grid([Chart(f"curves-{number}-{place}", curves(of), of["title"]) for place, of in enumerate(section.curves, 1)])
+        )
     if section.rows:
         table = Table([(column.title, cast("ValueKind", column.kind)) for column in section.columns], section.rows)
         blocks.append(Details(f"{len(section.rows)} rows", [table]) if len(section.rows) > _MAX_ROWS else table)

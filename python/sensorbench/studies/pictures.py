@@ -2,8 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from sensorbench.analysis.pareto import front
+
+AxisKind = Literal["count", "duration_s"]
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,34 @@ class Requests:
     operation: str
     title: str
     variants: list[str]
+
+
+@dataclass(frozen=True)
+class CurvePoint:
+    """A point of a line, with its interval upwards (None when unknown). Lines of one `line` have one colour, those of one `figure` one stroke;
+    points are joined by `order`, which `label` says in words.
+    """
+
+    line: str
+    figure: str
+    order: float
+    label: str
+    x: float
+    y: float
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class Curves:
+    """Lines on logarithmic axes; each axis has counts or durations in s."""
+
+    title: str
+    x_title: str
+    x_kind: AxisKind
+    y_title: str
+    y_kind: AxisKind
+    points: list[CurvePoint]
 
 
 def with_fronts(points: Sequence[Point]) -> list[Point]:

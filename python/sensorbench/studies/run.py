@@ -254,16 +254,16 @@ def _specs_of(study: Study, target: TargetSpec, layout: Layout) -> list[VariantS
         VariantSpec(
             target.with_options(layout.options),
             load_schema(
-                layout.schema_, operations=study.file.operations, database=target.database.dialect, parameters=parameters
+                layout.schema_, operations=study.file.operations, database=target.database.dialect, parameters=choice.parameters
             ),
-            label,
+            choice.label,
             layout.only_loads,
-            layout.concurrency,
+            choice.concurrency,
             layout.operations_share,
             layout.may_lose_rows,
             None if layout.operations is None else tuple(layout.operations),
         )
-        for parameters, label in layout.labelled_parameters()
+        for choice in layout.choices()
     ]
 
 
@@ -333,4 +333,5 @@ def summarise(result: ComparisonResult) -> ComparisonSummary:
         "sections": [section.described() for section in study.sections(by.evidence, summary)] if study.sections else [],
     }
     claims = [judged(claim, study, [by]) for claim in study.claims if claim.parts in ([], [part])]
-    return summary.model_copy(update={"claims": claims, "result": summary.result.model_copy(update=own)})
+    warnings = [*summary.warnings, *(study.caveats(by.evidence, summary) if study.caveats else [])]
+    return summary.model_copy(update={"claims": claims, "warnings": warnings, "result": summary.result.model_copy(update=own)})

@@ -16,17 +16,19 @@ from sensorbench.results import ComparisonResult
 from sensorbench.results.summary.comparison import (
     ComparisonSummary,
     SectionColumn,
+    ShownCurves,
     ShownEffect,
     ShownFront,
     ShownRequests,
     StudySection,
 )
+from sensorbench.results.summary.envelope import Caveat
 from sensorbench.runner import Workload
 from sensorbench.schemas.schema_file import ParameterValue
-from sensorbench.studies.pictures import Effect, Front, Requests
+from sensorbench.studies.pictures import Curves, Effect, Front, Requests
 
 FigureState = Literal["run", "not applicable", "failed"]
-Kind = Literal["text", "variant", "duration_s", "bytes", "ratio", "share", "count"]
+Kind = Literal["text", "variant", "duration_s", "bytes", "ratio", "share", "count", "whole", "number"]
 
 
 class Models(toml_file.FileModel):
@@ -53,7 +55,7 @@ class Layout(toml_file.FileModel):
     """A schema, each of its parameters at some of its values, for all systems of its database or for those that are named.
 
     `label` tells it from other layouts with the same schema. What `only_loads` is not asked. `concurrency` is how many operations it has in
-    flight, where that is not as the workload says, and `operations_share` the share of the workload's operations that it executes.
+    flight, where that is not as the workload says (several are a sweep: a variant for each), and `operations_share` the share of the workload's operations that it executes.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
@@ -74,15 +76,33 @@ class Layout(toml_file.FileModel):
     may_lose_rows: bool = Field(
         default=False, description="Whether rows that a loader does not bring in are counted, instead of being a failure."
     )
-    concurrency: int | None = Field(default=None, description="Requests in flight, instead of the workload's.")
+    concurrency: int | list[int] | None = Field(
+        default=None, description="Requests in flight, instead of the workload's; of several, each is a variant."
+    )
     operations_share: float = Field(
         default=1.0, gt=0.0, le=1.0, description="Share of the workload's operations that is measured."
     )
 
-    def labelled_parameters(self) -> list[tuple[dict[str, ParameterValue], str]]:
-        """Each choice of parameters, with the label that tells it from the others."""
-        choices = [dict(zip(self.parameters, values, strict=True)) for values in product(*self.parameters.values())]
-        return [(choice, "-".join(filter(None, [*map(str, choice.values()), self.label]))) for choice in choices]
+    def choices(self) -> list["LayoutChoice"]:
+        """Each choice of parameters and concurrency."""
+        parameters = [dict(zip(self.parameters, values, strict=True)) for values in product(*self.parameters.values())]
+        swept = self.concurrency if isinstance(self.concurrency, list) else None
+        return [
+            LayoutChoice(
+                chosen, concurrency, "-".join(map(str, filter(None, [*chosen.values(), swept and concurrency, self.label])))
+            )
+            for chosen in parameters
+            for concurrency in swept or [cast("int | None", self.concurrency)]
+        ]
+
+
+@dataclass(frozen=True)
+class LayoutChoice:
+    """A layout at one choice of its parameters and its concurrency, with the label that tells it from the others."""
+
+    parameters: dict[str, ParameterValue]
+    concurrency: int | None
+    label: str
 
 
 class OwnParameterSource(toml_file.FileModel):
@@ -225,6 +245,7 @@ class Section:
     effects: list[Effect] | None = None
     requests: list[Requests] | None = None
     use: list[str] | None = None
+    curves: list[Curves] | None = None
 
     def described(self) -> StudySection:
         """The section as summaries have it."""
@@ -237,6 +258,7 @@ class Section:
             effects=[cast("ShownEffect", asdict(effect)) for effect in self.effects] if self.effects is not None else None,
             requests=[cast("ShownRequests", asdict(drawn)) for drawn in self.requests] if self.requests is not None else None,
             use=self.use,
+            curves=[cast("ShownCurves", asdict(curves)) for curves in self.curves] if self.curves is not None else None,
         )
 
 
@@ -244,6 +266,8 @@ class Section:
 FiguresOf = Callable[[ComparisonResult | None], list[PublishedFigure]]
 # The sections that follow from the measurements and their summary.
 SectionsOf = Callable[["Evidence", ComparisonSummary], list[Section]]
+# What readers of a comparison's figures must know, as only the study can see.
+CaveatsOf = Callable[["Evidence", ComparisonSummary], list[Caveat]]
 # Those of a series: of all its comparisons, by part (or dataset).
 SeriesSectionsOf = Callable[[dict[str, "Evidence"], dict[str, ComparisonSummary]], list[Section]]
 
@@ -263,6 +287,7 @@ class Study:
     published: FiguresOf | None = None
     sections: SectionsOf | None = None
     series_sections: SeriesSectionsOf | None = None
+    caveats: CaveatsOf | None = None
 
     @property
     def roles(self) -> Roles:
@@ -284,6 +309,7 @@ class Study:
         published: FiguresOf | None = None,
         sections: SectionsOf | None = None,
         series_sections: SeriesSectionsOf | None = None,
+        caveats: CaveatsOf | None = None,
     ) -> "Study":
         """The study in a folder of the package. Every part that a claim names must be there, but for those that it is blocked by the lack of,
         and every claim that no rule fits must have a judge.
@@ -294,4 +320,4 @@ class Study:
         if homeless:
             raise AssertionError(f"{folder}: claims name parts that the study does not have: {homeless}")
         name = folder.name.replace("_", "-")
-        return cls(name, file, claims, judges, quantities, published, sections, series_sections)
+        return cls(name, file, claims, judges, quantities, published, sections, series_sections, caveats)

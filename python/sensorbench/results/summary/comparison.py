@@ -339,6 +339,30 @@ class ShownRequests(TypedDict):
     variants: list[str]
 
 
+class ShownCurvePoint(TypedDict):
+    """A point of a line: lines of one `line` have one colour, those of one `figure` one stroke; points are joined by `order`."""
+
+    line: str
+    figure: str
+    order: float
+    label: str
+    x: float
+    y: float
+    low: float | None
+    high: float | None
+
+
+class ShownCurves(TypedDict):
+    """Lines on logarithmic axes, each of counts or of durations in s."""
+
+    title: str
+    x_title: str
+    x_kind: Literal["count", "duration_s"]
+    y_title: str
+    y_kind: Literal["count", "duration_s"]
+    points: list[ShownCurvePoint]
+
+
 class StudySection(SummaryPart):
     """A section that a study has to itself: a text, a table and pictures."""
 
@@ -350,6 +374,7 @@ class StudySection(SummaryPart):
     effects: list[Annotated[ShownEffect, AsWritten]] | None = None
     requests: list[Annotated[ShownRequests, AsWritten]] | None = None
     use: list[str] | None = Field(default=None, description="Variants whose servers' CPU, memory and disk are drawn over time.")
+    curves: list[Annotated[ShownCurves, AsWritten]] | None = None
 
 
 class StallLoop(SummaryPart):

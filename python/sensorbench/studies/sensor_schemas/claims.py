@@ -15,6 +15,11 @@ BATCHES = {50: "BA b50", 100: "BA b100", 150: "BA M1", 200: "BA b200", 300: "BA 
 DEFAULT_BATCH = 150
 
 
+def by_variants(evidence: Evidence) -> Evidence:
+    """The evidence with each variant in a role of its own."""
+    return Evidence(evidence.result, {variant.id: variant.id for variant in evidence.result.manifest.variants}, evidence.metric)
+
+
 def readings(role: str) -> int:
     """How many readings an operation of a role writes."""
     if role.startswith("TV"):

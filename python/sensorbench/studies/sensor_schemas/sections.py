@@ -18,8 +18,10 @@ from sensorbench.results.manifest import MEASURE
 from sensorbench.results.summary.comparison import ComparisonSummary
 from sensorbench.schemas.schema_file import ParameterValue
 from sensorbench.studies.pictures import Effect, Front, Point, with_fronts
-from sensorbench.studies.sensor_schemas.claims import NEW_RANGE, READ, WRITE, rate, rates
+from sensorbench.studies.sensor_schemas.claims import NEW_RANGE, READ, WRITE, by_variants, rate, rates
+from sensorbench.studies.sensor_schemas.clients import client_sections
 from sensorbench.studies.sensor_schemas.row_cache import row_cache_section
+from sensorbench.studies.sensor_schemas.typed_and_batched import one_to_one_sections
 from sensorbench.studies.sensor_schemas.use_cases import use_case_sections
 from sensorbench.studies.study import Column, Section
 
@@ -46,7 +48,7 @@ class Laid:
 
 def series_sections(parts: dict[str, Evidence], summaries: dict[str, ComparisonSummary]) -> list[Section]:
     """The sections of the page of all parts."""
-    by_id = {part: _by_variants(evidence) for part, evidence in parts.items()}
+    by_id = {part: by_variants(evidence) for part, evidence in parts.items()}
     sections = use_case_sections(parts, summaries)
     if {"write", "read"} <= by_id.keys():
         sections.append(_front(by_id["write"], by_id["read"]))
@@ -58,13 +60,10 @@ def series_sections(parts: dict[str, Evidence], summaries: dict[str, ComparisonS
     laid = by_id.get("write") or by_id.get("read")
     if laid is not None:
         sections.append(_sizes(laid))
+    sections += one_to_one_sections(by_id)
+    sections += [section for part, evidence in parts.items() for section in client_sections(evidence, summaries[part])]
     others = [row_cache_section(parts), _tuned(parts), _published_and_measured(parts)]
     return [*sections, *(section for section in others if section.rows)]
-
-
-def _by_variants(evidence: Evidence) -> Evidence:
-    """The evidence with each variant in a role of its own."""
-    return Evidence(evidence.result, {variant.id: variant.id for variant in evidence.result.manifest.variants}, evidence.metric)
 
 
 def _laid(evidence: Evidence) -> list[Laid]:
