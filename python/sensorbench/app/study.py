@@ -13,7 +13,7 @@ from sensorbench.lifecycle import ChildPlan, SeriesBenchmark, SeriesPlan, check_
 from sensorbench.paths import check_summary_is_free
 from sensorbench.progress import ProgressReporter
 from sensorbench.results import has_results, kind_of
-from sensorbench.results.estimate import Budget, Estimate
+from sensorbench.results.estimate import Budget, Estimate, PartEstimate
 from sensorbench.results.planned import ComparisonManifest, SeriesManifest
 from sensorbench.results.reader import read_manifest
 from sensorbench.results.summary.comparison import ComparisonSummary, SeriesSummary
@@ -55,7 +55,10 @@ def run_study(
     if budget_s is not None:
         budget = choose(pilot_study(study, options, folder, PILOT_SHARE * budget_s, progress, touches_users=True), budget_s)
         show_budget(budget)
-    parts = plan_study(study, with_budget(options, budget) if budget else options, folder, progress)
+    parts = [
+        with_fields(part, comparison=with_fields(part.comparison, estimate=_estimate_in(budget, part.name)))
+        for part in plan_study(study, with_budget(options, budget) if budget else options, folder, progress)
+    ]
     if len(parts) == 1:
         part = with_fields(parts[0], comparison=with_fields(parts[0].comparison, budget=budget or _budget_in(folder)))
         _run_part(part, progress, show, resume=resume, replace=replace, drop_after=drop_after)
@@ -98,6 +101,11 @@ def _budget_in(folder: Path) -> Budget | None:
             return read_manifest(folder, SeriesManifest).plan.budget
         case _:
             return None
+
+
+def _estimate_in(budget: Budget | None, part: str) -> PartEstimate | None:
+    """What a pilot found that a part takes; None where there was none."""
+    return next((known for known in budget.estimate.parts if known.name == part), None) if budget else None
 
 
 def _run_part(part: Part, progress: ProgressReporter, show: Show, *, resume: bool, replace: bool, drop_after: bool) -> None:

@@ -8,8 +8,10 @@ from .load import check_namespace, known_size, load_variant, noted, wait_for
 from .memory import MemoryGuard
 from .monitor import CLIENT
 from .namespaces import OwnedNamespace, owned_namespaces
+from .one_at_a_time import RunningServer, SeparateServers, check_can_stop, keeps_on_disk, server_kind
 from .openmetrics import observers
 from .options import (
+    BlockOptions,
     ChangeOptions,
     ExperimentOptions,
     RankingOptions,
@@ -27,7 +29,7 @@ from .registered import Database, databases
 from .registers import KEY, READ, VALUE, WRITE, is_of_registers, with_keys_of_run
 from .room import arithmetic_estimate, free_room
 from .run import Observer, run_to_end
-from .servers import Servers, running_servers
+from .servers import Servers, running_servers, standing_servers
 from .sweep import swept
 from .validate import connect, validated
 from .variants import (
@@ -55,6 +57,7 @@ __all__ = [
     "VALUE",
     "WARMUP",
     "WRITE",
+    "BlockOptions",
     "ChangeOptions",
     "Comparison",
     "ConnectedComparison",
@@ -72,9 +75,11 @@ __all__ = [
     "Rate",
     "RateOptions",
     "RepetitionOptions",
+    "RunningServer",
     "Schedule",
     "Seconds",
     "SecondsOrNone",
+    "SeparateServers",
     "ServerOptions",
     "Servers",
     "StallTest",
@@ -89,6 +94,7 @@ __all__ = [
     "as_json",
     "build_plan",
     "cached_tables",
+    "check_can_stop",
     "check_client_health",
     "check_namespace",
     "check_references",
@@ -99,6 +105,7 @@ __all__ = [
     "free_room",
     "health_of_client",
     "is_of_registers",
+    "keeps_on_disk",
     "known_size",
     "load_experiment",
     "load_variant",
@@ -119,6 +126,8 @@ __all__ = [
     "seconds",
     "seconds_or_none",
     "server_ceiling",
+    "server_kind",
+    "standing_servers",
     "started_target",
     "swept",
     "validated",

@@ -176,6 +176,7 @@ def _comparison(
         continue_on_error=study.file.continue_on_error,
         include_outdated=options.include_outdated,
         resources=options.resources,
+        blocks=options.blocks,
     )
 
 

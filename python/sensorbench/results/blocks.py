@@ -1,0 +1,26 @@
+"""Blocks of a comparison whose variants are measured one at a time: what was planned of them, and where data lay between them."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from sensorbench.results.summary.part import SummaryPart
+
+
+class PlannedBlocks(SummaryPart):
+    """How a comparison is cut into blocks, during each of which the server of one variant is up."""
+
+    repetitions_per_block: int = Field(description="Repetitions from a start of a server until it is stopped, at most.")
+    disk_reserve_bytes: int = Field(description="Bytes that stay free on the disk.")
+
+
+class DataBetweenBlocks(SummaryPart):
+    """Where the data of variants are that are not measured, and the arithmetic by which that was decided."""
+
+    choice: Literal["on disk", "loaded again"] = Field(
+        description="`on disk`: the data of all variants lie there at once. `loaded again`: each block loads, so that the data of one variant lie there."
+    )
+    needed_bytes: int = Field(description="What the data of all variants take on disk at once, by `sizes_by`.")
+    free_bytes: int = Field(description="What was free before anything was loaded.")
+    reserve_bytes: int = Field(description="What is to stay free.")
+    sizes_by: Literal["pilot", "prepared rows"] = Field(description="What the sizes of variants are known by.")
