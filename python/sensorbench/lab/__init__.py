@@ -33,6 +33,7 @@ from sensorbench.lab.lab import (
 from sensorbench.lab.limits import parse_cpus, parse_memory
 from sensorbench.lab.overview import databases, status
 from sensorbench.lab.registry import LAB_DATABASES, clusters
+from sensorbench.lab.state_dirs import instances_folder
 
 __all__ = [
     "LAB_DATABASES",
@@ -52,6 +53,7 @@ __all__ = [
     "foreign",
     "insight",
     "instance_at",
+    "instances_folder",
     "knows_is_down",
     "node_prefix",
     "parse_cpus",

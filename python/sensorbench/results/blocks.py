@@ -1,5 +1,7 @@
 """Blocks of a comparison whose variants are measured one at a time: what was planned of them, and where data lay between them."""
 
+import math
+from itertools import pairwise
 from typing import Literal
 
 from pydantic import Field
@@ -12,6 +14,12 @@ class PlannedBlocks(SummaryPart):
 
     repetitions_per_block: int = Field(description="Repetitions from a start of a server until it is stopped, at most.")
     disk_reserve_bytes: int = Field(description="Bytes that stay free on the disk.")
+
+    def rounds(self, repetitions: int) -> list[tuple[int, ...]]:
+        """The numbers of repetitions, from 1, that each round of blocks has: at most so many, and as evenly as can be."""
+        count = math.ceil(repetitions / self.repetitions_per_block)
+        ends = [round(repetitions * number / count) for number in range(count + 1)]
+        return [tuple(range(first + 1, last + 1)) for first, last in pairwise(ends)]
 
 
 class DataBetweenBlocks(SummaryPart):

@@ -23,9 +23,11 @@ def server_use(result: ComparisonResult, run: RunResult, variant: str) -> list[S
     table = run.table("resources")
     if server is None or table is None:
         return []
+    # Who was measured alone had a server of its own.
+    names = {block.instance for block in result.blocks if block.variant == variant} or {server["instance"]}
     by_time: dict[int, tuple[float, float]] = {}
     for row in table.to_pylist():
-        if row["process"].partition(":")[0] == server["instance"]:
+        if row["process"].partition(":")[0] in names:
             cpu_s, memory = by_time.get(row["time_ns"], (0.0, 0.0))
             by_time[row["time_ns"]] = (cpu_s + row["cpu_s"], memory + row["memory_bytes"])
     times = sorted(by_time)

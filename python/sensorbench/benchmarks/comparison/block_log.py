@@ -141,13 +141,15 @@ class LogOfBlocks(BlockLog):
         return not is_over
 
     def check_room(self, variant: Variant) -> None:
-        """By what a pilot found, if there was one."""
+        """By what a pilot found; without one it is known alone whether anything may be stored."""
+        if self.runs_since_load(variant):
+            return
         known = {known.variant: known for known in self._estimate.variants} if self._estimate else {}
-        if (found := known.get(variant.id)) is not None and not self.runs_since_load(variant):
-            disk_free, memory_free = free_room(self.writer.folder)
-            disk_free -= self._planned.disk_reserve_bytes
-            if why := why_too_large(found.disk_bytes, found.memory_bytes, disk_free, memory_free):
-                raise FailedError(f"{why}; use a smaller --scale, or a machine with more of it")
+        found = known.get(variant.id)
+        disk, memory = (found.disk_bytes, found.memory_bytes) if found else (int(lies_here(variant)), None)
+        disk_free, memory_free = free_room(self.writer.folder)
+        if why := why_too_large(disk, memory, disk_free - self._planned.disk_reserve_bytes, memory_free):
+            raise FailedError(f"{why}; use a smaller --scale, a smaller --disk-reserve, or a machine with more of it")
 
     def was_interrupted(self, block: PlannedBlock, variant: Variant) -> bool:
         """A block that has begun and is not over was cut short, whatever is complete of it."""

@@ -4,10 +4,8 @@ Usually there is one block, in which all servers are up. Where variants are meas
 is started, and some of its repetitions follow. Blocks of a round are in the order of the variants, those of the next round backwards (A B B A).
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 from sensorbench.results import DataBetweenBlocks, PlannedBlocks
 from sensorbench.results.estimate import PartEstimate
@@ -39,7 +37,7 @@ def plan_blocks(variants: Sequence[Variant], repetitions: int, planned: PlannedB
     if planned is None:
         return [PlannedBlock(1, 1, tuple(variants), tuple(range(1, repetitions + 1)))]
     blocks: list[PlannedBlock] = []
-    for number, repeats in enumerate(rounds(repetitions, planned.repetitions_per_block), start=1):
+    for number, repeats in enumerate(planned.rounds(repetitions), start=1):
         # A variant that only loads has one block, and no repetition.
         of_round = [variant for variant in in_turn(variants, number) if number == 1 or not variant.only_loads]
         blocks += [
@@ -47,13 +45,6 @@ def plan_blocks(variants: Sequence[Variant], repetitions: int, planned: PlannedB
             for place, variant in enumerate(of_round, start=1)
         ]
     return blocks
-
-
-def rounds(repetitions: int, per_block: int) -> list[tuple[int, ...]]:
-    """The numbers of repetitions that each round of blocks has: at most so many, and as evenly as can be."""
-    count = math.ceil(repetitions / per_block)
-    ends = [round(repetitions * number / count) for number in range(count + 1)]
-    return [tuple(range(first + 1, last + 1)) for first, last in pairwise(ends)]
 
 
 def in_turn(variants: Sequence[Variant], number: int) -> list[Variant]:
@@ -116,7 +107,7 @@ def why_too_large(disk: int | None, memory: int | None, disk_free: int, memory_f
     """
     for what, needed, free in (("memory", memory, memory_free), ("disk", disk and disk * DISK_FACTOR, disk_free)):
         if needed is not None and needed > free:
-            return f"needs about {needed / 1e9:,.1f} GB of {what}, and {max(0, free) / 1e9:,.1f} GB are free"
+            return f"needs about {_size(round(needed))} of {what}, and {_size(max(0, free))} are free for it"
     return None
 
 
@@ -128,6 +119,11 @@ def described_data(data: DataBetweenBlocks) -> str:
         else "each block loads again"
     )
     return (
-        f"{where}: all variants together need about {data.needed_bytes / 1e9:,.2f} GB at once (known by {data.sizes_by}), {data.free_bytes / 1e9:,.2f} GB are "
-        f"free, and {data.reserve_bytes / 1e9:,.2f} GB are to stay free"
+        f"{where}: all variants together need about {_size(data.needed_bytes)} there (known by {data.sizes_by}), {_size(data.free_bytes)} are free, and "
+        f"{_size(data.reserve_bytes)} are to stay free"
     )
+
+
+def _size(count: int) -> str:
+    """Bytes as people say them."""
+    return f"{count / 1e9:,.1f} GB" if count >= 1e9 else f"{count / 1e6:,.1f} MB"

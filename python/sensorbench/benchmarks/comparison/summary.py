@@ -17,6 +17,7 @@ from sensorbench.analysis.intervals import Interval, interval
 from sensorbench.analysis.sample import METRICS, Sample
 from sensorbench.analysis.verdicts import EQUIVALENCE_MARGIN, Verdict, compare
 from sensorbench.benchmarks.comparison.prefixes import common_samples, prefix_caveats, prefixes_of
+from sensorbench.benchmarks.comparison.units import UnitOf, each_run, too_few_blocks, unit_of, units_of
 from sensorbench.results import ComparisonManifest, ComparisonResult, RunResult
 from sensorbench.results.engine_report import OperationReport
 from sensorbench.results.latencies import interval_histograms, is_logged_whole, logged_latencies, of_kind
@@ -52,7 +53,9 @@ def summarise(result: ComparisonResult) -> ComparisonSummary:
     runs = {variant: result.usable_runs(variant) for variant in variants}
     of_dataset = [name for name in manifest.plan.operations if not is_of_registers(name)]
     reads = [name for name in of_dataset if not manifest.plan.operations[name].writes]
-    samples = {(variant, name): sample_of(runs[variant], name) for variant in variants for name in manifest.plan.operations}
+    unit = unit_of(result)
+    samples = {(variant, name): sample_of(runs[variant], name, unit) for variant in variants for name in manifest.plan.operations}
+    few_blocks = too_few_blocks(result, variants)
     # What is written meanwhile changes what is read: then the contents are compared afterwards, not the answers on the way.
     is_sealed = len(reads) == len(of_dataset)
     compares_answers = manifest.plan.workload.get("answers") == "all" and bool(reads) and is_sealed
@@ -73,7 +76,8 @@ def summarise(result: ComparisonResult) -> ComparisonSummary:
             samples,
             prefixes.keys(),
             runs,
-            _excluded(name, runs, equalities, wrong, compares_answers),
+            unit,
+            _excluded(name, runs, equalities, wrong, compares_answers) or few_blocks,
             outdated,
         )
         for name in manifest.plan.operations
@@ -85,6 +89,7 @@ def summarise(result: ComparisonResult) -> ComparisonSummary:
             text, action = f"It is not ranked against the others: {why}.", "--include-outdated ranks it."
             caveats.append(Caveat(kind="outdated", text=text, action=action, variant=variant))
     caveats += _unlimited_memory(manifest)
+    caveats += _not_alone(result)
     return ComparisonSummary(
         **envelope(manifest),
         answers_equal=answers_equal,
@@ -104,9 +109,31 @@ def summarise(result: ComparisonResult) -> ComparisonSummary:
             contents=result.contents,
             guarantees=guaranteed(result),
             client_health=health,
+            blocks=result.blocks,
             stall=stall.figures if (stall := read_stall(result.folder)) else None,
         ),
     )
+
+
+def _not_alone(result: ComparisonResult) -> list[Caveat]:
+    """Of variants that were to be measured one at a time, the servers that were up while others were measured."""
+    caveats = [
+        Caveat(
+            kind="one at a time",
+            text="Its server ran before and was not stopped: it was up while the other variants were measured.",
+            action="Name a database that is started for the comparison, or measure that server in a run of its own.",
+            variant=variant,
+        )
+        for variant in dict.fromkeys(block.variant for block in result.blocks if block.server == "kept up")
+    ]
+    kept_up = {block.instance for block in result.blocks if block.server == "kept up"}
+    for block in result.blocks:
+        others = block.processes.keys() - {block.instance, *kept_up}
+        if others:
+            text = f"In block {block.number} another server was in the process table, too: {', '.join(sorted(others))}."
+            action = "Its figures are not those of a server alone. Measure again."
+            caveats.append(Caveat(kind="one at a time", text=text, action=action, variant=block.variant))
+    return caveats
 
 
 def _unlimited_memory(manifest: ComparisonManifest) -> list[Caveat]:
@@ -158,15 +185,18 @@ def _answers(equality: Equality) -> AnswerComparison:
     )
 
 
-def sample_of(runs: list[RunResult], operation: str) -> Sample | None:
-    """The latencies of one kind of operation over all runs: of each operation where all were logged, else from histograms."""
+def sample_of(runs: list[RunResult], operation: str, unit: UnitOf = each_run) -> Sample | None:
+    """The latencies of one kind of operation over all runs: of each operation where all were logged, else from histograms. `unit` says which runs
+    are resampled together.
+    """
     if not runs:
         return None
+    units = units_of(runs, unit)
     if all(is_logged_whole(run) for run in runs):
         of_runs = [logged_latencies(run, operation)[1] for run in runs]
-        return Sample.of_runs(of_runs) if all(len(latencies) for latencies in of_runs) else None
+        return Sample.of_runs(of_runs, units=units) if all(len(latencies) for latencies in of_runs) else None
     histograms = [interval_histograms(run, operation) for run in runs]
-    return Sample.of_histograms(histograms) if all(histograms) else None
+    return Sample.of_histograms(histograms, units=units) if all(histograms) else None
 
 
 def _figures(variant: str, operation: str, runs: list[RunResult], sample: Sample | None) -> OperationFigures:
@@ -316,6 +346,7 @@ def _ranking(
     samples: dict[tuple[str, str], Sample | None],
     prefixes: Container[str],
     runs: dict[str, list[RunResult]],
+    unit: UnitOf,
     excluded: str | None,
     outdated: dict[str, str],
 ) -> Ranking:
@@ -334,7 +365,7 @@ def _ranking(
     for variant in order:
         compared = (known[variant], known[best])
         if variant in prefixes or best in prefixes:
-            compared = common_samples(runs[variant], runs[best], name) or compared
+            compared = common_samples(runs[variant], runs[best], name, unit) or compared
         verdict = None if variant == best else _verdict(compare(*compared, metric))
         places.append(RankedVariant(variant=variant, value_s=known[variant].figure(metric), against_best=verdict))
     return Ranking(operation=name, metric=metric, excluded=None, places=places, outdated=left_out, margin=EQUIVALENCE_MARGIN)
