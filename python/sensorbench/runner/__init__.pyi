@@ -29,7 +29,7 @@ from .registered import Database, databases
 from .registers import KEY, READ, VALUE, WRITE, is_of_registers, with_keys_of_run
 from .room import arithmetic_estimate, free_room
 from .run import Observer, run_to_end
-from .servers import Servers, running_servers, standing_servers
+from .servers import Servers, running_servers
 from .sweep import swept
 from .validate import connect, validated
 from .variants import (
@@ -127,7 +127,6 @@ __all__ = [
     "seconds_or_none",
     "server_ceiling",
     "server_kind",
-    "standing_servers",
     "started_target",
     "swept",
     "validated",
