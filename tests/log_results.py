@@ -36,7 +36,7 @@ class FakeResult(SimpleNamespace):
 def fake_result(size: str = "1GB", *, variants: Iterable[str] = (), records: int = 0, **known: Any) -> ComparisonResult:
     """Results of a size, with variants as roles name them and whatever else is known of them."""
     described = {"name": DATASETS.get(size, size), "relations": {"log": {"rows": records or records_of("1GB")}}, "scale": 1.0}
-    plan = SimpleNamespace(dataset=described, metric="mean", part=None, resources=ServerResources())
+    plan = SimpleNamespace(dataset=described, metric="mean", part=None, resources=ServerResources(), one_at_a_time=None)
     manifest = SimpleNamespace(plan=plan, variants=[variant_of(name) for name in variants], environment={})
     loads = {name: LoadFigures.model_construct(**_sized(load)) for name, load in known.pop("loads", {}).items()}
     plans = {

@@ -36,7 +36,9 @@ _MOMENTS = ("mean", "sd")
 
 @dataclass(frozen=True)
 class Sample:
-    """Latencies in ascending order; `counts` of each, and the number of the block it is from. Blocks belong to runs."""
+    """Latencies in ascending order; `counts` of each, and the number of the block it is from. Blocks belong to runs; what counts as one run may be
+    several that are resampled together.
+    """
 
     values: Floats
     counts: Floats
@@ -44,8 +46,10 @@ class Sample:
     run_of_block: Integers
 
     @classmethod
-    def of_runs(cls, runs: Sequence[Floats], block_length: int | None = None) -> "Sample":
-        """Latencies of each run in the order of time; blocks are cut by `block_length`, or by what the data ask for."""
+    def of_runs(cls, runs: Sequence[Floats], block_length: int | None = None, *, units: Sequence[int] | None = None) -> "Sample":
+        """Latencies of each run in the order of time; blocks are cut by `block_length`, or by what the data ask for. `units`: of each run, which of
+        those it counts as, from 0; those of equal number are resampled together.
+        """
         values, blocks = [], []
         run_of_block: list[int] = []
         for number, run in enumerate(runs):
@@ -53,15 +57,15 @@ class Sample:
             block_count = min(max(1, round(len(run) / length)), MAX_BLOCKS)
             of_run = np.arange(len(run)) * block_count // max(1, len(run))
             blocks.append(of_run + len(run_of_block))
-            run_of_block += [number] * block_count
+            run_of_block += [units[number] if units else number] * block_count
             values.append(np.asarray(run, dtype=np.float64))
         all_values, all_blocks = np.concatenate(values), np.concatenate(blocks).astype(np.int64)
         order = np.argsort(all_values, kind="stable")
         return cls(all_values[order], np.ones(len(order)), all_blocks[order], np.asarray(run_of_block, dtype=np.int64))
 
     @classmethod
-    def of_histograms(cls, runs: Sequence[Sequence[tuple[Floats, Floats]]]) -> "Sample":
-        """Histograms (values, counts) of the intervals of each run; an interval is a block."""
+    def of_histograms(cls, runs: Sequence[Sequence[tuple[Floats, Floats]]], *, units: Sequence[int] | None = None) -> "Sample":
+        """Histograms (values, counts) of the intervals of each run; an interval is a block. `units` as above."""
         values, counts, blocks = [], [], []
         run_of_block: list[int] = []
         for number, run in enumerate(runs):
@@ -69,7 +73,7 @@ class Sample:
                 values.append(interval_values)
                 counts.append(interval_counts)
                 blocks.append(np.full(len(interval_values), len(run_of_block)))
-                run_of_block.append(number)
+                run_of_block.append(units[number] if units else number)
         all_values = np.concatenate(values).astype(np.float64)
         order = np.argsort(all_values, kind="stable")
         all_counts = np.concatenate(counts).astype(np.float64)[order]

@@ -19,7 +19,7 @@ from sensorbench.lifecycle import recorded_as
 from sensorbench.options import OptionModel
 from sensorbench.paths import new_results_folder
 from sensorbench.progress import ProgressReporter
-from sensorbench.runner import ServerOptions, plan_experiment
+from sensorbench.runner import BlockOptions, ServerOptions, plan_experiment
 from sensorbench.studies import FACTOR_STUDIES, STUDIES, StudyOptions, kinds_of_studies
 
 Options = TypeVar("Options", bound=OptionModel)
@@ -34,6 +34,9 @@ def run(
     include_outdated: bool = False,
     server_memory: str | None = None,
     server_cpus: int | None = None,
+    one_at_a_time: bool = False,
+    repetitions_per_block: int | None = None,
+    disk_reserve: str | None = None,
     resume: bool = False,
     replace: bool = False,
     drop_after: bool = False,
@@ -49,6 +52,9 @@ def run(
         include_outdated: whether outdated versions of databases are ranked against current ones.
         server_memory: memory of each server that is started, all its nodes together: `"2G"`.
         server_cpus: number of CPUs of each server that is started; half of them if None.
+        one_at_a_time: whether the server of one variant is up at a time: each is started for a block of repetitions, and stopped.
+        repetitions_per_block: with `one_at_a_time`, repetitions from a start of a server until it is stopped; 1 if None.
+        disk_reserve: with `one_at_a_time`, disk that stays free; `"2G"` if None.
         resume: whether the results in `out` are gone on with; nothing that is complete is measured again.
         replace: whether what an earlier run left at a target is deleted; only what sensorbench created ever is.
         drop_after: whether what this run created at its targets is removed when it is complete, also at your own servers.
@@ -81,12 +87,20 @@ def run(
         "include_outdated": include_outdated,
         "server_memory": server_memory,
         "server_cpus": server_cpus,
+        "one_at_a_time": one_at_a_time,
+        "repetitions_per_block": repetitions_per_block,
+        "disk_reserve": disk_reserve,
     }
     with _called("run", str(file), given, folder):
         resources = ServerOptions.model_validate({"server_memory": server_memory, "server_cpus": server_cpus}).resources
         texts = [f"{key}={_toml(value)}" for key, value in (changes or {}).items()]
         swept = {key: [str(value) for value in values] for key, values in (sweeps or {}).items()}
-        comparison = plan_experiment(file, texts, folder, reporter, swept, include_outdated=include_outdated, resources=resources)
+        blocks = BlockOptions.model_validate(
+            {"one_at_a_time": one_at_a_time, "repetitions_per_block": repetitions_per_block, "disk_reserve": disk_reserve}
+        )
+        comparison = plan_experiment(
+            file, texts, folder, reporter, swept, include_outdated=include_outdated, resources=resources, blocks=blocks
+        )
         summary, _ = run_comparison_and_report(
             comparison, folder, reporter, resume=resume, replace=replace, drop_after=drop_after
         )

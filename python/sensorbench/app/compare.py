@@ -8,7 +8,7 @@ from pathlib import Path
 from sensorbench.analysis.sample import METRICS, Sample
 from sensorbench.analysis.verdicts import EQUIVALENCE_MARGIN, Verdict
 from sensorbench.analysis.verdicts import compare as compare_samples
-from sensorbench.benchmarks.comparison import sample_of
+from sensorbench.benchmarks.comparison import sample_of, unit_of
 from sensorbench.errors import UsageError
 from sensorbench.results import ComparisonResult, RunResult, read_comparison
 from sensorbench.runner import Workload
@@ -115,10 +115,10 @@ def compare_results(
         for operation in a.result.manifest.plan.operations:
             if operation not in b.result.manifest.plan.operations:
                 continue
-            sample_a = sample_of(runs_a, operation)
+            sample_a = sample_of(runs_a, operation, unit_of(a.result))
             # Of a variant compared with itself, both sides are one sample: no noise lies between them.
             is_same = paired and variant_a == variant_b
-            sample_b = sample_a if is_same else sample_of(runs_b, operation)
+            sample_b = sample_a if is_same else sample_of(runs_b, operation, unit_of(b.result))
             if sample_a is None or sample_b is None:
                 continue
             verdict = compare_samples(sample_a, sample_b, metric, paired=paired, margin=margin)

@@ -51,14 +51,23 @@ def dry_run_experiment(
     found: dict[str, Comparison] = {}
 
     def comparisons_at(at: float, below: Path) -> dict[str, Comparison]:
-        comparison = plan_experiment(path, [*changes, f"scale={at!r}"], below, quiet, options.sweeps)
+        comparison = plan_experiment(path, [*changes, f"scale={at!r}"], below, quiet, options.sweeps, blocks=options)
         found[""] = comparison
         return {"": comparison}
 
     pilot = run_pilot(comparisons_at, scale, DRY_PILOT_S, progress, measures=has_pilot)
     variants = {name: comparison.variants for name, comparison in found.items()}
     workloads = {name: comparison.workload for name, comparison in found.items()}
-    return estimate_comparisons(pilot, variants, workloads, scale, folder, title=found[""].title, is_measured=has_pilot)
+    return estimate_comparisons(
+        pilot,
+        variants,
+        workloads,
+        scale,
+        folder,
+        title=found[""].title,
+        is_measured=has_pilot,
+        blocks=found[""].blocks,
+    )
 
 
 def fail_if_wrong(summary: ComparisonSummary) -> None:

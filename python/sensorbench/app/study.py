@@ -13,7 +13,7 @@ from sensorbench.lifecycle import ChildPlan, SeriesBenchmark, SeriesPlan, check_
 from sensorbench.paths import check_summary_is_free
 from sensorbench.progress import ProgressReporter
 from sensorbench.results import has_results, kind_of
-from sensorbench.results.estimate import Budget, Estimate
+from sensorbench.results.estimate import Budget, Estimate, PartEstimate
 from sensorbench.results.planned import ComparisonManifest, SeriesManifest
 from sensorbench.results.reader import read_manifest
 from sensorbench.results.summary.comparison import ComparisonSummary, SeriesSummary
@@ -56,7 +56,10 @@ def run_study(
         budget = choose(pilot_study(study, options, folder, PILOT_SHARE * budget_s, progress, touches_users=True), budget_s)
         show_budget(budget)
     parts = [
-        with_fields(part, comparison=without_refused(part.comparison, progress))
+        with_fields(
+            part,
+            comparison=with_fields(without_refused(part.comparison, progress), estimate=_estimate_in(budget, part.name)),
+        )
         for part in plan_study(study, with_budget(options, budget) if budget else options, folder, progress)
     ]
     if len(parts) == 1:
@@ -101,6 +104,11 @@ def _budget_in(folder: Path) -> Budget | None:
             return read_manifest(folder, SeriesManifest).plan.budget
         case _:
             return None
+
+
+def _estimate_in(budget: Budget | None, part: str) -> PartEstimate | None:
+    """What a pilot found that a part takes; None where there was none."""
+    return next((known for known in budget.estimate.parts if known.name == part), None) if budget else None
 
 
 def _run_part(part: Part, progress: ProgressReporter, show: Show, *, resume: bool, replace: bool, drop_after: bool) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from types import MappingProxyType
+from typing import TypeVar
 
 import numpy as np
 from pydantic import Field
@@ -10,7 +11,7 @@ from pydantic import Field
 from sensorbench import toml_file
 from sensorbench.analysis.intervals import CONFIDENCE, Interval, contrast_interval, scaled
 from sensorbench.analysis.sample import Floats, Sample
-from sensorbench.benchmarks.comparison import done_in_s, sample_of
+from sensorbench.benchmarks.comparison import done_in_s, sample_of, too_few_blocks, unit_of
 from sensorbench.claims.expression import Expression, Figure
 from sensorbench.claims.figures import LOAD_VARIATION, SIZE_VARIATION, FigureEvidence, RunValues
 from sensorbench.dataset.dataset import readings_of
@@ -18,6 +19,8 @@ from sensorbench.results import ComparisonResult, RunResult, VariantManifest
 from sensorbench.results.latencies import logged_latencies
 from sensorbench.results.manifest import MEASURE, PhaseFigures
 from sensorbench.results.server_use import server_use
+
+V = TypeVar("V")
 
 # What a figure of a role is made of: of evidence, role, and what else the figure's arguments say.
 Quantity = Callable[["Evidence", str, Sequence[str]], RunValues | None]
@@ -100,7 +103,9 @@ class Evidence(FigureEvidence):
         if role not in evidence.roles:
             return None
         counts = evidence.counts_by_run(role, operation)
-        return [(counted[figure.quantity], sum(counted.values())) for counted in counts] or None
+        shares = [(counted[figure.quantity], sum(counted.values())) for counted in counts]
+        of_units = evidence._of_units(shares)
+        return [(sum(hits for hits, _ in unit), sum(total for _, total in unit)) for unit in of_units] or None
 
     def scale(self, name: str) -> float | None:
         """The value of something that findings depend on."""
@@ -111,6 +116,10 @@ class Evidence(FigureEvidence):
         """Whether every server could use the same memory, and was set to use it."""
         return self.result.manifest.plan.resources.memory_bytes is not None
 
+    def too_few_blocks(self, roles: Sequence[str]) -> str | None:
+        """Why nothing is judged of roles whose variants were measured one at a time; None where it may be."""
+        return too_few_blocks(self.result, [self.roles[role] for role in roles if role in self.roles])
+
     def runs(self, role: str) -> list[RunResult]:
         """The complete runs of a role."""
         return [run for run in self.result.runs[self.roles[role]] if run.state == "complete"]
@@ -120,7 +129,7 @@ class Evidence(FigureEvidence):
         return self._sample(role, operation)
 
     def _load_sample(self, role: str, operation: str) -> Sample | None:
-        return sample_of(self.runs(role), operation)
+        return sample_of(self.runs(role), operation, unit_of(self.result))
 
     def loaded_s(self, role: str) -> float | None:
         """The time until everything was loaded and settled."""
@@ -179,9 +188,23 @@ class Evidence(FigureEvidence):
         return [logged_latencies(run, operation)[1] for operation in operations]
 
     def by_run(self, values: Sequence[float | None]) -> RunValues | None:
-        """Values of the complete runs of a role, in order; None among them where a run has none."""
-        known = {number: value for number, value in enumerate(values) if value is not None and np.isfinite(value)}
+        """Values of the complete runs of a role, in order; None among them where a run has none. Where variants were measured one at a time, runs of
+        one block give one value, their mean.
+        """
+        return self.by_unit([list(of_unit) for of_unit in self._of_units(values)])
+
+    def by_unit(self, values: Sequence[Sequence[float | None]]) -> RunValues | None:
+        """The same of values by what is resampled together: a run, or a block."""
+        finite = [[value for value in of_unit if value is not None and np.isfinite(value)] for of_unit in values]
+        known = {number: float(np.mean(of_unit)) for number, of_unit in enumerate(finite) if of_unit}
         return RunValues(known, self.result.manifest.plan.part or "") if known else None
+
+    def _of_units(self, values: Sequence[V]) -> list[list[V]]:
+        """Values of runs in order, those of one block together."""
+        unit, found = unit_of(self.result), dict[int, list[V]]()
+        for number, value in enumerate(values, start=1):
+            found.setdefault(unit(number), []).append(value)
+        return list(found.values())
 
 
 _OUTCOMES = ("ok", "error", "timeout", "cancelled")
@@ -193,7 +216,7 @@ def _latency(evidence: Evidence, role: str, others: Sequence[str]) -> RunValues 
     if sample is None:
         return None
     runs = [sample.figures(evidence.metric, (sample.run_of_block == run)[None, :].astype(float)) for run in range(sample.runs)]
-    return evidence.by_run([float(of_run[0]) for of_run in runs])
+    return evidence.by_unit([[float(of_run[0])] for of_run in runs])
 
 
 def _deviation(evidence: Evidence, role: str, others: Sequence[str]) -> RunValues | None:

@@ -276,6 +276,11 @@ def _judgement(claim: Claim, study: HasClaims, by: Sequence[Measured]) -> Judgem
         return untested_for(f"{claim.equal_resources}: give every server the same with --server-memory")
     if any(measurement.answers_equal is False for measurement in by):
         return Judgement("inconclusive", "the databases did not give equal answers")
+    few_blocks = next(
+        (why for measurement in by if (why := measurement.evidence.too_few_blocks([*claim.requires, *_roles_of(claim)]))), None
+    )
+    if few_blocks:
+        return Judgement("inconclusive", few_blocks)
     return decided(claim, by[0].evidence, study.judges)
 
 

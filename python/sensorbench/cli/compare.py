@@ -10,7 +10,7 @@ from sensorbench.analysis.regression import regression as judged_regression
 from sensorbench.analysis.sample import METRICS
 from sensorbench.analysis.verdicts import EQUIVALENCE_MARGIN
 from sensorbench.app.compare import ComparedOperation, compare_results, complete_runs, metric_of, side_at
-from sensorbench.benchmarks.comparison import sample_of
+from sensorbench.benchmarks.comparison import sample_of, unit_of
 from sensorbench.cli.fail_on import FailOnSlower, check_slower, fail_on_slower
 from sensorbench.cli.options import Json
 from sensorbench.cli.printing import new_table, print_json
@@ -95,9 +95,9 @@ def regression(
     rows = []
     for variant in result.runs:
         for operation in result.manifest.plan.operations:
-            now = sample_of(complete_runs(result, variant), operation)
+            now = sample_of(complete_runs(result, variant), operation, unit_of(result))
             was = [
-                sample_of(complete_runs(comparison, variant), operation)
+                sample_of(complete_runs(comparison, variant), operation, unit_of(comparison))
                 for comparison in before
                 if variant in comparison.runs and operation in comparison.manifest.plan.operations
             ]

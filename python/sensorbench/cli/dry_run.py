@@ -67,7 +67,8 @@ def _print_part(part: PartEstimate, screen: Console) -> None:
         screen.print(table)
     if len(part.order) > 1:
         orders = " · ".join(f"{number}. {_order(order)}" for number, order in enumerate(part.order, start=1))
-        screen.print(f"order of runs: {orders}", highlight=False)
+        what = "order of blocks, by round" if part.data_between_blocks is not None else "order of runs"
+        screen.print(f"{what}: {orders}", highlight=False)
     if part.prepare_s is not None:
         reference = "" if part.reference_s is None else f"; reference answers: about {length(part.reference_s)}"
         screen.print(f"generating and preparing data: about {length(part.prepare_s)}{reference}", highlight=False)

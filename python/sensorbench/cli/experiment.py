@@ -45,6 +45,7 @@ def run(
         options.sweeps,
         include_outdated=options.include_outdated,
         resources=options.resources,
+        blocks=options,
     )
     reporter.say(f"{comparison.title}: variants: {len(comparison.variants)}, results go to {out}")
     written = run_comparison_and_report(comparison, out, reporter, resume=resume, replace=replace, drop_after=drop_after)

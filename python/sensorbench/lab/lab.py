@@ -21,6 +21,7 @@ from sensorbench.lab.instance import RECORD_FILE, Instance, Node, find_instance,
 from sensorbench.lab.limits import limits, remove_group
 from sensorbench.lab.locks import locked
 from sensorbench.lab.nodes import (
+    KEEP_WITHIN_S,
     STOP_WITHIN_S,
     Report,
     create_and_launch,
@@ -274,6 +275,25 @@ def restart(name: str) -> None:
     instance, database, software, user = _known(name)
     for node in instance.nodes:
         end_process(node, database)
+    _launch_all(instance, database, software, user)
+
+
+def stop(name: str) -> None:
+    """Ends all processes of an instance, gracefully: their data stay on disk, and `start` brings them back."""
+    instance, database, _, _ = _known(name)
+    for node in [*instance.nodes, *([instance.coordinator] if instance.coordinator else [])]:
+        end_process(node, database, patience_s=KEEP_WITHIN_S)
+
+
+def start(name: str) -> Instance:
+    """Starts an instance again that was stopped, with the data that it has on disk, and returns when it answers."""
+    instance, database, software, user = _known(name)
+    _launch_all(instance, database, software, user)
+    return instance
+
+
+def _launch_all(instance: Instance, database: LabDatabase, software: Path, user: ServerUser) -> None:
+    """Starts all nodes of an instance, none of which runs."""
     start_coordinator_again(instance, database, software, user)
     for node in instance.nodes:
         launch(Place(instance, node, software, user), database)
@@ -446,6 +466,11 @@ def instance_at(url: str) -> Instance | None:
     return next(
         (instance for instance in _sound_instances() if hosts & {f"{node.host}:{node.port}" for node in instance.nodes}), None
     )
+
+
+def process_ids(instance: Instance) -> list[int]:
+    """The processes of an instance that are in this machine's process table, whatever its record says."""
+    return sorted(process.pid for process in processes.processes_of(instance.folder))
 
 
 def process_name(instance: Instance, node: Node) -> str:

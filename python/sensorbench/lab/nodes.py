@@ -14,6 +14,8 @@ from sensorbench.lab.processes import ProcessId
 from sensorbench.lab.state_dirs import ServerUser
 
 STOP_WITHIN_S = 20.0
+# One whose data are needed again may write for longer what it has in memory.
+KEEP_WITHIN_S = 120.0
 _ASK_EVERY_S = 0.05
 _REPORT_EVERY_S = 3.0
 Report = Callable[[str], None]
@@ -103,7 +105,7 @@ def end_and_remove_node(instance: Instance, node: Node, database: LabDatabase) -
     shutil.rmtree(instance.node_folder(node), ignore_errors=True)
 
 
-def end_process(node: Node, database: LabDatabase) -> None:
+def end_process(node: Node, database: LabDatabase, patience_s: float = STOP_WITHIN_S) -> None:
     """Ends the process of a node and its children, if it has one: asked first, killed after a while."""
     if process := node.find():
-        processes.end([process, *process.children(recursive=True)], signal=database.stop_signal, patience_s=STOP_WITHIN_S)
+        processes.end([process, *process.children(recursive=True)], signal=database.stop_signal, patience_s=patience_s)

@@ -6,6 +6,7 @@ from typing import Any
 
 from sensorbench.report import answer, charts, formatting, instances, parts
 from sensorbench.report.answers import answers
+from sensorbench.report.blocks import how_interleaved, one_at_a_time
 from sensorbench.report.claims import claims_section
 from sensorbench.report.findings import guarantees
 from sensorbench.report.measured import (
@@ -74,6 +75,7 @@ def comparison_page(summary: ComparisonSummary, result: ComparisonResult) -> Pag
             over_run(summary, result),
             throughput(summary, result),
             load_and_size(summary, result),
+            one_at_a_time(summary.result),
             _models(summary.result),
             claims_section(summary.claims, study=result.manifest.plan.name),
             answers(summary),
@@ -93,7 +95,7 @@ def _head(summary: ComparisonSummary) -> list[Block | None]:
     about: Line = [
         f"{dataset['title']}: {formatting.count(rows)} {'articles' if articles else 'readings'}",
         [", ", Piece("generated, not measured", "strong")] if dataset.get("generated") else "",
-        f". {len(summary.variants)} variants, {workload['repetitions']} repetitions each, interleaved. {summary.created.date()}.",
+        f". {len(summary.variants)} variants, {workload['repetitions']} repetitions each, {how_interleaved(summary.result)}. {summary.created.date()}.",
     ]
     unequal: Line = [
         "The databases did ",

@@ -1,3 +1,4 @@
+from .blocks import DataBetweenBlocks, PlannedBlocks
 from .manifest import RunManifest, VariantManifest
 from .planned import ComparisonManifest, ServerResources
 from .reader import ComparisonResult, RunResult, has_results, kind_of, read_comparison, read_run
@@ -7,6 +8,8 @@ __all__ = [
     "ComparisonManifest",
     "ComparisonResult",
     "ComparisonWriter",
+    "DataBetweenBlocks",
+    "PlannedBlocks",
     "RunManifest",
     "RunResult",
     "RunWriter",

@@ -4,6 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from sensorbench.results.blocks import DataBetweenBlocks
 from sensorbench.results.summary.part import SummaryPart
 
 Place = Literal["embedded", "lab", "yours"]
@@ -25,6 +26,13 @@ class VariantEstimate(SummaryPart):
     disk_bytes: int | None = None
     memory_bytes: int | None = Field(default=None, description="Of databases that keep their data in memory.")
     measured_as: str | None = Field(default=None, description="The variant of the pilot whose costs were used; null: its own.")
+    start_s: float | None = Field(
+        default=None, description="Starting its server, which each block does where variants are measured one at a time."
+    )
+    server_bytes: int | None = Field(
+        default=None, description="Memory of its server, which is one of the lab's, with hardly any data."
+    )
+    loads: int = Field(default=1, description="How often it is loaded.")
     refused: str | None = Field(default=None, description="Why it would not fit, with the arithmetic.")
 
 
@@ -35,7 +43,12 @@ class PartEstimate(SummaryPart):
     data: str = Field(description="What is loaded, in words.")
     readings: int | None = None
     variants: list[VariantEstimate]
-    order: list[list[str]] = Field(default=[], description="For each repetition, the variants in the order in which they run.")
+    order: list[list[str]] = Field(
+        default=[], description="For each repetition, or each round of blocks, the variants in the order in which they run."
+    )
+    data_between_blocks: DataBetweenBlocks | None = Field(
+        default=None, description="Where data lie between blocks, where variants are measured one at a time."
+    )
     prepare_s: float | None = Field(default=None, description="Generating the data, and running the load queries.")
     reference_s: float | None = Field(default=None, description="Computing the reference answers.")
     time_s: float | None = None

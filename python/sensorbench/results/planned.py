@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import AliasChoices, Field
 
 from sensorbench.results.as_written import AsWritten, PresentKeys
+from sensorbench.results.blocks import DataBetweenBlocks, PlannedBlocks
 from sensorbench.results.described import ComparisonWorkload, DescribedDataset, FactorsWorkload, LoadedWork, StressWorkload
 from sensorbench.results.estimate import Budget
 from sensorbench.results.manifest import BaseManifest
@@ -46,7 +47,16 @@ class PlannedComparison(SummaryPart):
     refused: dict[str, str] = Field(
         default={}, description="Variants that were not run because they make no sense on this dataset, with why not."
     )
-    order: list[list[str]] = Field(default=[], description="For each repetition, the variants in the order in which they ran.")
+    one_at_a_time: PlannedBlocks | None = Field(
+        default=None, description="How variants are measured one at a time; null where all their servers are up."
+    )
+    data_between_blocks: DataBetweenBlocks | None = Field(
+        default=None, description="Where data lie between the blocks of variants that are measured one at a time."
+    )
+    order: list[list[str]] = Field(
+        default=[],
+        description="For each repetition, or each round of blocks, the variants in the order in which they ran.",
+    )
     budget: Budget | None = Field(default=None, description="What a budget of time was turned into, where there was one.")
 
 

@@ -27,7 +27,15 @@ from sensorbench.results.stored import (
     read_text,
     stored_in,
 )
-from sensorbench.results.summary.comparison import AnswerChecks, ComparisonSummary, Failure, LoadFigures, QueryPlan, QueryPlans
+from sensorbench.results.summary.comparison import (
+    AnswerChecks,
+    Block,
+    ComparisonSummary,
+    Failure,
+    LoadFigures,
+    QueryPlan,
+    QueryPlans,
+)
 from sensorbench.results.summary.envelope import SUMMARY_FORMAT, Summary
 from sensorbench.results.writer import (
     CHECKS_FILE,
@@ -158,6 +166,7 @@ class ComparisonResult(Result[ComparisonManifest]):
     failures: dict[str, Failure] = field(default_factory=dict)
     reference: pa.Table | None = None
     summary: ComparisonSummary | None = None
+    blocks: list[Block] = field(default_factory=list)
     left_out: dict[str, list[DamagedResultsError]] = field(default_factory=dict)
 
     @property
@@ -280,8 +289,15 @@ def read_comparison(folder: Path) -> ComparisonResult:
         _of_variants(folder, variants, FAILURE_FILE, Failure),
         read_parquet(reference, _COLUMNS["reference"]) if is_stored(reference) else None,
         stored_summary(folder, ComparisonSummary),
+        sorted((block for variant in variants for block in read_blocks(folder, variant)), key=lambda block: block.number),
         left_out,
     )
+
+
+def read_blocks(folder: Path, variant: str) -> list[Block]:
+    """The blocks of a variant that are over, in their order; none where variants were not measured one at a time. Raises DamagedResultsError."""
+    blocks = [read_model(file, Block) for file in stored_in(variant_folder(folder, variant), "block-*.json")]
+    return sorted(blocks, key=lambda block: block.round)
 
 
 def stored_summary(folder: Path, model: type[AnySummary]) -> AnySummary | None:

@@ -1,5 +1,6 @@
 """What the servers of the lab used while a run went on."""
 
+from collections.abc import Collection
 from typing import NamedTuple
 
 import numpy as np
@@ -31,7 +32,9 @@ def server_use(result: ComparisonResult, run: RunResult, variant: str) -> list[S
     table = run.table("resources")
     if server is None or table is None:
         return []
-    sums = _by_time(table, server["instance"])
+    # Who was measured alone had a server of its own.
+    names = {block.instance for block in result.blocks if block.variant == variant} or {server["instance"]}
+    sums = _by_time(table, names)
     times_s = sums["time_ns"].to_numpy().astype(np.float64) / 1e9
     lengths_s = np.diff(times_s)
     processors = np.diff(sums["cpu_s_sum"].to_numpy()) / lengths_s
@@ -45,9 +48,10 @@ def server_use(result: ComparisonResult, run: RunResult, variant: str) -> list[S
     ]
 
 
-def _by_time(table: pa.Table, instance: str) -> pa.Table:
-    """The sums over the processes of an instance at each moment. A process is named instance:node."""
-    is_of_instance = pc.equal(pc.list_element(pc.split_pattern(table["process"], ":", max_splits=1), 0), instance)
+def _by_time(table: pa.Table, instances: Collection[str]) -> pa.Table:
+    """The sums over the processes of instances at each moment. A process is named instance:node."""
+    names = pc.list_element(pc.split_pattern(table["process"], ":", max_splits=1), 0)
+    is_of_instance = pc.is_in(names, pa.array(instances))
     columns = ["cpu_s", "memory_bytes", *(name for name in _DISK if name in table.column_names)]
     return table.filter(is_of_instance).group_by("time_ns").aggregate([(name, "sum") for name in columns]).sort_by("time_ns")
 

@@ -24,7 +24,7 @@ from sensorbench.results.files import (
 from sensorbench.results.manifest import MANIFEST_FILE, BaseManifest, ManifestHead, RunManifest, RunTotals, Status, now
 from sensorbench.results.ownership import Owner
 from sensorbench.results.planned import ComparisonManifest
-from sensorbench.results.summary.comparison import AnswerChecks, ComparisonSummary, Failure, QueryPlans
+from sensorbench.results.summary.comparison import AnswerChecks, Block, ComparisonSummary, Failure, QueryPlans
 from sensorbench.results.summary.envelope import Summary
 
 
@@ -249,6 +249,10 @@ class ComparisonWriter(ManifestWriter[ComparisonManifest]):
         """Says that what failed before did not fail again."""
         remove_result(self.variant_folder(variant) / FAILURE_FILE)
 
+    def write_block(self, block: Block) -> None:
+        """Writes that a block is over, and how it went."""
+        self._write(block.variant, block_file(block.round), block)
+
     def write_checks(self, variant: str, checks: AnswerChecks) -> None:
         """Writes how the known answers compared."""
         self._write(variant, CHECKS_FILE, checks)
@@ -294,6 +298,11 @@ def run_folder(folder: Path, variant: str, repetition: int) -> Path:
     return variant_folder(folder, variant) / f"run-{repetition}"
 
 
+def block_file(round_: int) -> str:
+    """Where a variant's block of a round is; rounds count from 1."""
+    return f"block-{round_}.json"
+
+
 def write_typed_summary(folder: Path, summary: Summary[Any]) -> None:
     """Writes the summary of a benchmark."""
     write_result(folder / SUMMARY_FILE, summary.model_dump_json(indent=2) + "\n")
@@ -332,6 +341,7 @@ def summary_of_variant(summary: ComparisonSummary, variant: str) -> ComparisonSu
         "models": [],
         "sections": [],
         "stall": None,
+        "blocks": [block for block in result.blocks if block.variant == variant],
     }
     return summary.model_copy(
         update={

@@ -8,8 +8,10 @@ from .load import check_namespace, known_size, load_variant, noted
 from .memory import MemoryGuard
 from .monitor import CLIENT
 from .namespaces import OwnedNamespace, owned_namespaces
+from .one_at_a_time import RunningServer, SeparateServers, check_can_stop, keeps_on_disk, server_kind
 from .openmetrics import observers
 from .options import (
+    BlockOptions,
     ChangeOptions,
     ExperimentOptions,
     RankingOptions,
@@ -57,6 +59,7 @@ __all__ = [
     "VALUE",
     "WARMUP",
     "WRITE",
+    "BlockOptions",
     "ChangeOptions",
     "Comparison",
     "ConnectedComparison",
@@ -74,9 +77,11 @@ __all__ = [
     "Rate",
     "RateOptions",
     "RepetitionOptions",
+    "RunningServer",
     "Schedule",
     "Seconds",
     "SecondsOrNone",
+    "SeparateServers",
     "ServerOptions",
     "Servers",
     "StallTest",
@@ -92,6 +97,7 @@ __all__ = [
     "as_json",
     "build_plan",
     "cached_tables",
+    "check_can_stop",
     "check_client_health",
     "check_namespace",
     "check_references",
@@ -102,6 +108,7 @@ __all__ = [
     "free_room",
     "health_of_client",
     "is_of_registers",
+    "keeps_on_disk",
     "known_size",
     "load_experiment",
     "load_variant",
@@ -125,6 +132,7 @@ __all__ = [
     "seconds",
     "seconds_or_none",
     "server_ceiling",
+    "server_kind",
     "started_target",
     "swept",
     "validated",

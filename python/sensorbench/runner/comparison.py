@@ -7,8 +7,8 @@ import duckdb
 
 from sensorbench import _engine
 from sensorbench.dataset import Dataset
-from sensorbench.results import ServerResources
-from sensorbench.results.estimate import Budget
+from sensorbench.results import PlannedBlocks, ServerResources
+from sensorbench.results.estimate import Budget, PartEstimate
 from sensorbench.runner.plan import Parameters
 from sensorbench.runner.servers import Servers
 from sensorbench.runner.variants import Variant
@@ -57,8 +57,12 @@ class Comparison:
     resources: ServerResources = field(default_factory=ServerResources)
     # Variants that make no sense on the dataset, with why not: they are not among the others.
     refused: dict[str, str] = field(default_factory=dict)
+    # How it is cut into blocks, during each of which the server of one variant is up; all of them are up where there are none.
+    blocks: PlannedBlocks | None = None
     # What it was made of, where a budget was given for it alone.
     budget: Budget | None = None
+    # What a pilot found that it takes, where there was one.
+    estimate: PartEstimate | None = None
     # Shows coordinated omission besides.
     stall: StallTest | None = None
 

@@ -14,6 +14,7 @@ from sensorbench.options import DEFAULT_SEED
 from sensorbench.progress import ProgressReporter
 from sensorbench.results import ServerResources
 from sensorbench.runner.comparison import DATA_FOLDER, Comparison
+from sensorbench.runner.options import BlockOptions
 from sensorbench.runner.registers import operations_with_registers
 from sensorbench.runner.sweep import swept
 from sensorbench.runner.variants import VariantSpec, make_variants, parse_target
@@ -49,6 +50,17 @@ class ExperimentFile(toml_file.FileModel):
     )
     server_cpus: int | None = Field(
         default=None, ge=1, description="CPUs of each server that is started; `--server-cpus` comes first."
+    )
+    one_at_a_time: bool = Field(
+        default=False, description="Whether the server of one variant is up at a time; `--one-at-a-time` says the same."
+    )
+    repetitions_per_block: int | None = Field(
+        default=None,
+        ge=1,
+        description="Repetitions from a start of a server until it is stopped, 1 if not given; `--repetitions-per-block` comes first.",
+    )
+    disk_reserve: str | None = Field(
+        default=None, description="Disk that stays free, such as `20G`, `2G` if not given; `--disk-reserve` comes first."
     )
     target: list[TargetEntry] = Field(min_length=1, description="The targets that are compared, each with a schema.")
     workload: Workload = Field(description="Which operations run, when, and for how long.")
@@ -115,9 +127,10 @@ def plan_experiment(
     *,
     include_outdated: bool = False,
     resources: ServerResources = ServerResources(),
+    blocks: BlockOptions = BlockOptions(),
 ) -> Comparison:
     """The comparison that an experiment file describes, with each target at each choice of the swept factors. Files that it names
-    are relative to it. `resources` come before those of the file.
+    are relative to it. `resources` and `blocks` come before those of the file.
     """
     file = load_experiment(path, changes)
     folder = path.parent
@@ -160,14 +173,20 @@ def plan_experiment(
         metric=file.metric,
         include_outdated=include_outdated,
         resources=ServerResources(
-            memory_bytes=resources.memory_bytes or _server_memory(file, path), cpus=resources.cpus or file.server_cpus
+            memory_bytes=resources.memory_bytes or _bytes(file.server_memory, "server_memory", path),
+            cpus=resources.cpus or file.server_cpus,
+        ),
+        blocks=blocks.over(
+            one_at_a_time=file.one_at_a_time,
+            repetitions_per_block=file.repetitions_per_block,
+            disk_reserve=_bytes(file.disk_reserve, "disk_reserve", path),
         ),
     )
 
 
-def _server_memory(file: ExperimentFile, path: Path) -> int | None:
-    """The file's own limit of memory in bytes. Raises UsageError that names the key."""
+def _bytes(text: str | None, key: str, path: Path) -> int | None:
+    """A size of the file in bytes. Raises UsageError that names the key."""
     try:
-        return lab.parse_memory(file.server_memory, "server_memory") if file.server_memory else None
+        return lab.parse_memory(text, key) if text else None
     except UsageError as error:
-        raise toml_file.error_at(path, "server_memory", str(error)) from None
+        raise toml_file.error_at(path, key, str(error)) from None

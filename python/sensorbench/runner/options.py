@@ -5,8 +5,9 @@ from typing import Annotated
 from pydantic import AfterValidator
 
 from sensorbench import lab
+from sensorbench.errors import UsageError
 from sensorbench.options import DEFAULT_SEED, OptionModel, option, parsed
-from sensorbench.results import ServerResources
+from sensorbench.results import PlannedBlocks, ServerResources
 from sensorbench.runner.sweep import parse_sweeps
 
 
@@ -73,6 +74,51 @@ class ServerOptions(OptionModel):
         return ServerResources(memory_bytes=self.server_memory, cpus=self.server_cpus)
 
 
+def _reserve(text: str) -> int:
+    return lab.parse_memory(text, "--disk-reserve")
+
+
+# So much of the disk stays free where variants are measured one at a time, if nothing else is said.
+DISK_RESERVE_BYTES = 2 << 30
+
+
+class BlockOptions(OptionModel):
+    """Whether variants are measured one at a time, in blocks: each begins with a start of the variant's server."""
+
+    one_at_a_time: bool = option(
+        False,
+        "Keep the server of one variant up at a time: each is started for a block of repetitions, and stopped. Blocks are interleaved.",
+    )
+    repetitions_per_block: int | None = option(
+        None,
+        "With --one-at-a-time, repetitions from a start of a server until it is stopped: 1 if not given. Verdicts need three blocks.",
+        ge=1,
+    )
+    disk_reserve: Annotated[int | None, parsed(_reserve)] = option(
+        None,
+        "With --one-at-a-time, disk that stays free: 2G if not given. Where the data of all variants leave less, each block loads again.",
+    )
+
+    @property
+    def blocks(self) -> PlannedBlocks | None:
+        """What was chosen; None where all servers are up. Raises UsageError for options that have no meaning then."""
+        return self.over(one_at_a_time=False, repetitions_per_block=None, disk_reserve=None)
+
+    def over(self, *, one_at_a_time: bool, repetitions_per_block: int | None, disk_reserve: int | None) -> PlannedBlocks | None:
+        """The same, where an experiment file says what is not said here."""
+        per_block = self.repetitions_per_block or repetitions_per_block
+        reserve = disk_reserve if self.disk_reserve is None else self.disk_reserve
+        if self.one_at_a_time or one_at_a_time:
+            return PlannedBlocks(
+                repetitions_per_block=per_block or 1,
+                disk_reserve_bytes=DISK_RESERVE_BYTES if reserve is None else reserve,
+            )
+        for flag, value in (("--repetitions-per-block", per_block), ("--disk-reserve", reserve)):
+            if value is not None:
+                raise UsageError(f"{flag} says how variants are measured one at a time: give --one-at-a-time, too")
+        return None
+
+
 class RankingOptions(OptionModel):
     """What is ranked."""
 
@@ -89,5 +135,5 @@ class ChangeOptions(OptionModel):
     )
 
 
-class ExperimentOptions(SweepOptions, RankingOptions, ServerOptions, ChangeOptions):
+class ExperimentOptions(SweepOptions, RankingOptions, ServerOptions, BlockOptions, ChangeOptions):
     """What can be chosen of an experiment file."""

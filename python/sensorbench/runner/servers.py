@@ -1,9 +1,10 @@
 """Servers of a comparison: those that the lab starts for it, and those of the lab that it uses."""
 
 import os
+import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass, field
 
 import psutil
 
@@ -18,9 +19,10 @@ from sensorbench.runner.variants import TargetSpec, Variant
 
 @dataclass(frozen=True)
 class Servers:
-    """Instances of the lab by the server that targets name."""
+    """Instances of the lab by the server that targets name, and how long those took to start that were started here."""
 
     instances: dict[str, lab.Instance]
+    start_s: dict[str, float] = field(default_factory=dict, kw_only=True)
 
     def at_their_urls(self, variants: list[Variant]) -> list[Variant]:
         """The variants, each knowing where its server is."""
@@ -74,36 +76,65 @@ def running_servers(
     With `pin`, they share the upper half of the CPUs, and the client keeps to the lower half. `resources` says what each of them may use,
     and how many CPUs they share.
     """
-    instances: dict[str, lab.Instance] = {}
-    targets = list({variant.target.server: variant.target for variant in variants}.values())
-    started = [target for target in targets if target.place == "started"]
-    client_cpus, server_cpus = _shares(resources.cpus) if started and (pin or resources.cpus) else (None, None)
+    cpus = ServerCpus.of(variants, pin=pin, resources=resources)
+    servers = standing_servers(variants)
     with ExitStack() as stack:
-        for target in targets:
-            if target.place == "lab":
-                instances[target.server] = lab.find_instance(target.label)
-        _check_answers(Servers(instances).at_their_urls([variant for variant in variants if variant.target.is_url]))
-        specs = {target.server: _server_spec(target, resources, server_cpus) for target in started}
+        started = [target for target in targets_of(variants) if target.place == "started"]
+        specs = {target.server: spec_of(target, cpus, resources) for target in started}
         _check_memory(specs)
         for target in started:
+            started_s = time.monotonic()
             with reporter.task(f"starting {target.server}") as task:
-                instances[target.server] = instance = stack.enter_context(lab.borrowed(specs[target.server]))
+                instance = stack.enter_context(lab.borrowed(specs[target.server]))
                 task.end(f"{instance.version} at {instance.nodes[0].host}")
-        if client_cpus:
-            stack.enter_context(_on(client_cpus))
-        yield Servers(instances)
+            servers.instances[target.server] = instance
+            servers.start_s[target.server] = time.monotonic() - started_s
+        stack.enter_context(cpus.client())
+        yield servers
 
 
-def _server_spec(target: TargetSpec, resources: ServerResources, cpus: list[int] | None) -> lab.ServerSpec:
+def targets_of(variants: list[Variant]) -> list[TargetSpec]:
+    """Their targets, of those that share a server one."""
+    return list({variant.target.server: variant.target for variant in variants}.values())
+
+
+def standing_servers(variants: list[Variant]) -> Servers:
+    """The instances of the lab that variants use and that nobody starts for them. Raises FailedError when a server of a user's does not answer."""
+    standing = [target for target in targets_of(variants) if target.place == "lab"]
+    servers = Servers({target.server: lab.find_instance(target.label) for target in standing})
+    _check_answers(servers.at_their_urls([variant for variant in variants if variant.target.is_url]))
+    return servers
+
+
+def spec_of(target: TargetSpec, cpus: "ServerCpus", resources: ServerResources) -> lab.ServerSpec:
+    """What is started for a target: it ends with this process."""
     return lab.ServerSpec(
         target.database.name,
         nodes=target.nodes,
         settings=dict(target.server_settings),
-        cpus=cpus,
+        cpus=cpus.of_servers,
         memory_bytes=resources.memory_bytes,
         fits_memory=True,
         stays=False,
     )
+
+
+@dataclass(frozen=True)
+class ServerCpus:
+    """The CPUs that the client keeps to while servers that were started share the others; None where nothing is divided."""
+
+    of_client: list[int] | None
+    of_servers: list[int] | None
+
+    @classmethod
+    def of(cls, variants: list[Variant], *, pin: bool, resources: ServerResources) -> "ServerCpus":
+        """How the CPUs are divided: not where no server is started, and nothing is said."""
+        starts = any(variant.target.place == "started" for variant in variants)
+        return cls(*_shares(resources.cpus)) if starts and (pin or resources.cpus) else cls(None, None)
+
+    def client(self) -> AbstractContextManager[None]:
+        """Keeps the client to its CPUs; servers are started before, because they would inherit that."""
+        return _on(self.of_client) if self.of_client else nullcontext()
 
 
 def _check_memory(specs: Mapping[str, lab.ServerSpec]) -> None:

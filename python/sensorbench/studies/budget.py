@@ -67,6 +67,7 @@ class StudyPilot:
             max_variant_time_s=max_variant_time_s,
             is_measured=self.is_measured,
             refused={name: self.refused_at(name, options.used_scale) for name in self.pilot.parts},
+            blocks=options.blocks,
         )
 
     def refused_at(self, part: str, scale: float) -> dict[str, str]:
@@ -292,9 +293,20 @@ def _command(
         for value in values:
             # Addresses are not shown anywhere.
             yield from (flag, f"{value.partition(':')[0]}:…" if "//" in value else value)
+    yield from _one_at_a_time(options)
     yield from ("--scale", f"{options.used_scale:g}")
     if operations is not None:
         yield from ("--operations", f"{operations}")
     yield from ("--repetitions", f"{repetitions}")
     if limit_s is not None:
         yield from ("--max-variant-time", f"{limit_s:g}s")
+
+
+def _one_at_a_time(options: StudyOptions) -> Iterator[str]:
+    """How variants are measured one at a time, as options."""
+    if options.one_at_a_time:
+        yield "--one-at-a-time"
+    if options.repetitions_per_block is not None:
+        yield from ("--repetitions-per-block", f"{options.repetitions_per_block}")
+    if options.disk_reserve is not None:
+        yield from ("--disk-reserve", f"{options.disk_reserve}")

@@ -180,6 +180,7 @@ def _comparison(
         snapshots=grid.snapshots,
         include_outdated=options.include_outdated,
         resources=options.resources,
+        blocks=options.blocks,
     )
 
 

@@ -1,6 +1,5 @@
 from .answers import (
     REFERENCE_SAMPLE,
-    KnownAnswer,
     answers_by_operation,
     applicable_known_answers,
     check_dataset,
@@ -14,7 +13,6 @@ from .history import keep_history
 
 __all__ = [
     "REFERENCE_SAMPLE",
-    "KnownAnswer",
     "answers_by_operation",
     "applicable_known_answers",
     "check_contents",

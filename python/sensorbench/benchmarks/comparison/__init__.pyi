@@ -3,6 +3,7 @@ from .estimate import estimate_comparisons, found_of, run_cost
 from .pilot import Pilot, run_pilot
 from .run import ComparisonBenchmark, plan_comparison
 from .summary import done_in_s, sample_of, summarise
+from .units import too_few_blocks, unit_of
 
 __all__ = [
     "ComparisonBenchmark",
@@ -19,4 +20,6 @@ __all__ = [
     "run_pilot",
     "sample_of",
     "summarise",
+    "too_few_blocks",
+    "unit_of",
 ]

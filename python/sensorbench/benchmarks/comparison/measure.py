@@ -18,7 +18,7 @@ from sensorbench.errors import EngineError
 from sensorbench.paths import remove_results
 from sensorbench.progress import ProgressReporter
 from sensorbench.results import ComparisonWriter, has_results, read_run
-from sensorbench.results.described import EncodingCost
+from sensorbench.results.described import EncodingCost, LoadReport
 from sensorbench.results.engine_plan import EnginePlan
 from sensorbench.results.engine_report import Snapshot, elapsed_s
 from sensorbench.results.files import release_reserve
@@ -157,10 +157,11 @@ def writes_anything(operations: Operations, names: list[str]) -> bool:
 def is_finished(variant: Variant, folder: Path, repeats: int) -> bool:
     """Whether results in `folder` have all of a variant: its load, and as many complete runs as wanted."""
     runs = [] if variant.only_loads else [run_folder(folder, variant.id, repeat) for repeat in range(1, repeats + 1)]
-    return (variant_folder(folder, variant.id) / LOAD_FILE).exists() and all(_is_complete(run) for run in runs)
+    return (variant_folder(folder, variant.id) / LOAD_FILE).exists() and all(is_complete(run) for run in runs)
 
 
-def _is_complete(run: Path) -> bool:
+def is_complete(run: Path) -> bool:
+    """Whether a run is there that came to its end."""
     return has_results(run) and read_run(run).state == "complete"
 
 
@@ -188,26 +189,42 @@ def load_one(
     reporter: ProgressReporter,
     *,
     intent: Intent,
-) -> None:
-    """Loads a variant, unless that was done before, and asks for the plans of its queries. Raises FailedError."""
+    repeats: Sequence[int],
+    was_interrupted: bool,
+) -> LoadReport | None:
+    """Loads a variant, unless its data lie there, and asks for the plans of its queries.
+
+    Args:
+        connected: the comparison, with the variant's server up.
+        variant: what is loaded.
+        tables: its rows.
+        writer: of the results.
+        reporter: told what is going on.
+        intent: what is wanted of the target's namespace.
+        repeats: the numbers of the runs that are measured on what is loaded.
+        was_interrupted: whether a run that was cut short has written: it would write the same rows again beside those, of which not all are known.
+
+    Returns:
+        How it was loaded; None where its data lay there.
+
+    Raises:
+        FailedError: where it cannot be loaded.
+
+    """
     target, fingerprint = connected.targets[variant.id], _fingerprint(connected, variant)
     has_load = (writer.variant_folder(variant.id) / LOAD_FILE).exists()
-    writes = writes_anything(connected.comparison.operations, connected.names)
-    runs = [writer.run_folder(variant.id, repeat) for repeat in range(1, connected.comparison.workload.repetitions + 1)]
-    # The run would write the same rows again beside those that it had written, of which not all are known.
-    interrupted = writes and any(run.exists() and not _is_complete(run) for run in runs)
-    if interrupted and has_load:
+    if was_interrupted and has_load:
         reporter.say(f"  {variant.id}: loaded again with all of its runs, because a run that was interrupted had written")
     elif has_load and target.fingerprint() == noted(fingerprint, "settled"):
         # Also what --replace would load again is used when just that is there.
         used = "resume" if intent == "resume" and variant.temporary is None else "attach"
         target.attach(json.dumps(connected.schemas[variant.id]), intent=used, owner=writer.owner.to_json())
         reporter.say(f"  {variant.id}: already loaded")
-        return
-    if writes:
+        return None
+    if writes_anything(connected.comparison.operations, connected.names):
         # What earlier runs wrote is gone with the data that they wrote it to: they are measured again.
-        for run in runs:
-            remove_results(run)
+        for repeat in repeats:
+            remove_results(writer.run_folder(variant.id, repeat))
     if variant.temporary is not None:
         variant.temporary.parent.mkdir(parents=True, exist_ok=True)
     readings = connected.comparison.dataset.describe().readings
@@ -233,6 +250,7 @@ def load_one(
         plans = query_plans(target, variant, connected.comparison.operations, queried, connected.parameters)
         if plans.root:
             writer.write_plans(variant.id, plans)
+    return load
 
 
 def claim_of(variant: Variant, owner: Owner, intent: Intent) -> Claim:
@@ -248,7 +266,7 @@ def run_one(
     """Measures one run of a variant, unless that was done before."""
     comparison = connected.comparison
     folder = writer.run_folder(variant.id, repeat)
-    if _is_complete(folder):
+    if is_complete(folder):
         reporter.say(f"  {variant.id}, run {repeat}: already measured")
         return
     remove_results(folder)

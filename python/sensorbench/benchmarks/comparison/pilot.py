@@ -95,12 +95,14 @@ class PartPilot:
 
 @dataclass(frozen=True)
 class Pilot:
-    """What was found of all comparisons. `smallest_scale` is one that they can be made at, `server_bytes` the memory of the servers."""
+    """What was found of all comparisons. `smallest_scale` is one that they can be made at; `start_s` and `server_bytes` are how long servers
+    took to start and the memory that they have, by the server that targets name.
+    """
 
     parts: dict[str, PartPilot]
     smallest_scale: float
-    start_s: float
-    server_bytes: int
+    start_s: dict[str, float]
+    server_bytes: dict[str, int]
     took_s: float
 
 
@@ -169,17 +171,21 @@ def run_pilot(
         if not measures:
             small.reference_s = large.reference_s = {name: {} for name in large.comparisons}
             parts = {name: _part(name, small, large, {}, {}) for name in large.comparisons}
-            return Pilot(parts, small.scale, 0.0, 0, time.monotonic() - start_s)
+            return Pilot(parts, small.scale, {}, {}, time.monotonic() - start_s)
         variants = [variant for comparison in large.comparisons.values() for variant in comparison.variants]
         pin = all(comparison.workload.pin for comparison in large.comparisons.values())
-        started_s = time.monotonic()
         with running_servers(variants, reporter, pin=pin) as servers:
-            servers_s = time.monotonic() - started_s
+            servers_s = sum(servers.start_s.values())
             owner = Owner.of(new_id(), folder)
             failed, left_out = _measure(small, large, servers, owner, start_s + servers_s + allowed_s, reporter, quiet)
-            server_bytes = sum(process.memory_info().rss for process in servers.processes().values() if process.is_running())
+            server_bytes = {server: _memory(Servers({server: instance})) for server, instance in servers.instances.items()}
     parts = {name: _part(name, small, large, failed, left_out) for name in large.comparisons}
-    return Pilot(parts, small.scale, servers_s, server_bytes, time.monotonic() - start_s)
+    return Pilot(parts, small.scale, dict(servers.start_s), server_bytes, time.monotonic() - start_s)
+
+
+def _memory(servers: Servers) -> int:
+    """Bytes that the processes of servers have resident."""
+    return sum(process.memory_info().rss for process in servers.processes().values() if process.is_running())
 
 
 def _sizes(comparisons_at: ComparisonsAt, scale: float, folder: Path) -> tuple[_Size, _Size]:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from sensorbench.analysis.sample import Floats, Sample
+from sensorbench.benchmarks.comparison.units import UnitOf, each_run, units_of
 from sensorbench.results import ComparisonResult, RunResult
 from sensorbench.results.latencies import is_logged_whole, logged_latencies
 from sensorbench.results.manifest import VariantManifest
@@ -44,9 +45,11 @@ def prefix_caveats(prefixes: Mapping[str, tuple[int, int]]) -> list[Caveat]:
     ]
 
 
-def common_samples(runs: Sequence[RunResult], others: Sequence[RunResult], operation: str) -> tuple[Sample, Sample] | None:
+def common_samples(
+    runs: Sequence[RunResult], others: Sequence[RunResult], operation: str, unit: UnitOf = each_run
+) -> tuple[Sample, Sample] | None:
     """The latencies of one kind of operation in two variants, of those operations alone that both have done in runs with the same number. None
-    where not every operation was logged, or some runs have none in common.
+    where not every operation was logged, or some runs have none in common. `unit` says which runs are resampled together.
     """
     by_repetition = {run.manifest.repetition: run for run in others}
     pairs = [(run, by_repetition[run.manifest.repetition]) for run in runs if run.manifest.repetition in by_repetition]
@@ -60,4 +63,5 @@ def common_samples(runs: Sequence[RunResult], others: Sequence[RunResult], opera
             return None
         for side, (numbers, latencies) in zip(kept, logged, strict=True):
             side.append(latencies[np.isin(numbers, common)])
-    return Sample.of_runs(kept[0]), Sample.of_runs(kept[1])
+    units = units_of([run for run, _ in pairs], unit)
+    return Sample.of_runs(kept[0], units=units), Sample.of_runs(kept[1], units=units)

@@ -19,6 +19,7 @@ from sensorbench.analysis.verdicts import EQUIVALENCE_MARGIN, Verdict, compare
 from sensorbench.benchmarks.comparison.consistency import consistency_levels
 from sensorbench.benchmarks.comparison.prefixes import common_samples, prefix_caveats, prefixes_of
 from sensorbench.benchmarks.comparison.row_widths import row_width_caveats
+from sensorbench.benchmarks.comparison.units import UnitOf, each_run, too_few_blocks, unit_of, units_of
 from sensorbench.results import ComparisonManifest, ComparisonResult, RunResult
 from sensorbench.results.engine_report import OperationReport
 from sensorbench.results.latencies import interval_histograms, is_logged_whole, logged_latencies, of_kind
@@ -54,7 +55,9 @@ def summarise(result: ComparisonResult) -> ComparisonSummary:
     runs = {variant: result.usable_runs(variant) for variant in variants}
     of_dataset = [name for name in manifest.plan.operations if not is_of_registers(name)]
     reads = [name for name in of_dataset if not manifest.plan.operations[name].writes]
-    samples = {(variant, name): sample_of(runs[variant], name) for variant in variants for name in manifest.plan.operations}
+    unit = unit_of(result)
+    samples = {(variant, name): sample_of(runs[variant], name, unit) for variant in variants for name in manifest.plan.operations}
+    few_blocks = too_few_blocks(result, variants)
     # What is written meanwhile changes what is read: then the contents are compared afterwards, not the answers on the way.
     is_sealed = len(reads) == len(of_dataset)
     compares_answers = manifest.plan.workload.get("answers") == "all" and bool(reads) and is_sealed
@@ -76,7 +79,8 @@ def summarise(result: ComparisonResult) -> ComparisonSummary:
             samples,
             prefixes.keys(),
             runs,
-            _excluded(name, runs, equalities, wrong, compares_answers),
+            unit,
+            _excluded(name, runs, equalities, wrong, compares_answers) or few_blocks,
             outdated,
             levels,
         )
@@ -91,6 +95,7 @@ def summarise(result: ComparisonResult) -> ComparisonSummary:
     caveats += _unlimited_memory(manifest)
     caveats += _different_levels(levels)
     caveats += row_width_caveats(result)
+    caveats += _not_alone(result)
     return ComparisonSummary(
         **envelope(manifest),
         answers_equal=answers_equal,
@@ -110,6 +115,7 @@ def summarise(result: ComparisonResult) -> ComparisonSummary:
             contents=result.contents,
             guarantees=guaranteed(result),
             client_health=health,
+            blocks=result.blocks,
             stall=stall.figures if (stall := read_stall(result.folder)) else None,
         ),
     )
@@ -121,6 +127,27 @@ def _different_levels(levels: dict[str, str]) -> list[Caveat]:
     named = "; ".join(dict.fromkeys(level or "a database without levels" for level in levels.values()))
     text = f"Variants are of different consistency levels ({named}). Each is ranked within its own."
     return [Caveat(kind="consistency", text=text, action="Give them the same levels to have one ranking.")]
+
+
+def _not_alone(result: ComparisonResult) -> list[Caveat]:
+    """Of variants that were to be measured one at a time, the servers that were up while others were measured."""
+    caveats = [
+        Caveat(
+            kind="one at a time",
+            text="Its server ran before and was not stopped: it was up while the other variants were measured.",
+            action="Name a database that is started for the comparison, or measure that server in a run of its own.",
+            variant=variant,
+        )
+        for variant in dict.fromkeys(block.variant for block in result.blocks if block.server == "kept up")
+    ]
+    kept_up = {block.instance for block in result.blocks if block.server == "kept up"}
+    for block in result.blocks:
+        others = block.processes.keys() - {block.instance, *kept_up}
+        if others:
+            text = f"In block {block.number} another server was in the process table, too: {', '.join(sorted(others))}."
+            action = "Its figures are not those of a server alone. Measure again."
+            caveats.append(Caveat(kind="one at a time", text=text, action=action, variant=block.variant))
+    return caveats
 
 
 def _unlimited_memory(manifest: ComparisonManifest) -> list[Caveat]:
@@ -177,16 +204,19 @@ def _that_had(runs: list[RunResult], operation: str) -> list[RunResult]:
     return [run for run in runs if operation in run.manifest.operations]
 
 
-def sample_of(runs: list[RunResult], operation: str) -> Sample | None:
-    """The latencies of one kind of operation over all runs that had it: of each operation where all were logged, else from histograms."""
+def sample_of(runs: list[RunResult], operation: str, unit: UnitOf = each_run) -> Sample | None:
+    """The latencies of one kind of operation over all runs that had it: of each operation where all were logged, else from histograms. `unit` says
+    which runs are resampled together.
+    """
     runs = _that_had(runs, operation)
     if not runs:
         return None
+    units = units_of(runs, unit)
     if all(is_logged_whole(run) for run in runs):
         of_runs = [logged_latencies(run, operation)[1] for run in runs]
-        return Sample.of_runs(of_runs) if all(len(latencies) for latencies in of_runs) else None
+        return Sample.of_runs(of_runs, units=units) if all(len(latencies) for latencies in of_runs) else None
     histograms = [interval_histograms(run, operation) for run in runs]
-    return Sample.of_histograms(histograms) if all(histograms) else None
+    return Sample.of_histograms(histograms, units=units) if all(histograms) else None
 
 
 def _figures(variant: str, operation: str, runs: list[RunResult], sample: Sample | None) -> OperationFigures:
@@ -338,6 +368,7 @@ def _ranking(
     samples: dict[tuple[str, str], Sample | None],
     prefixes: Container[str],
     runs: dict[str, list[RunResult]],
+    unit: UnitOf,
     excluded: str | None,
     outdated: dict[str, str],
     levels: dict[str, str],
@@ -359,7 +390,7 @@ def _ranking(
         best = best_of.setdefault(level, variant)
         compared = (known[variant], known[best])
         if variant in prefixes or best in prefixes:
-            compared = common_samples(runs[variant], runs[best], name) or compared
+            compared = common_samples(runs[variant], runs[best], name, unit) or compared
         verdict = None if variant == best else _verdict(compare(*compared, metric))
         value_s = known[variant].figure(metric)
         places.append(RankedVariant(variant=variant, value_s=value_s, against_best=verdict, consistency=level))

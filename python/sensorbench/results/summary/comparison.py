@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, TypedDict
 from pydantic import AliasChoices, BeforeValidator, ConfigDict, Field, RootModel, model_validator
 
 from sensorbench.results.as_written import AsWritten, PresentKeys, with_present_run_keys
+from sensorbench.results.blocks import DataBetweenBlocks, PlannedBlocks
 from sensorbench.results.described import (
     ComparisonWorkload,
     DescribedDataset,
@@ -102,6 +103,30 @@ class AnswerChecks(SummaryPart):
     lost_writes: int = 0
     unknown_writes: int = 0
     unknown_writes_found: int = 0
+
+
+class Block(SummaryPart):
+    """A stretch of a comparison during which the server of one variant was up: it was started, warmed up and measured."""
+
+    number: int = Field(description="Its place in the order of all blocks, from 1.")
+    round: int = Field(description="Which of the variant's blocks it is, from 1; blocks of one round follow each other.")
+    variant: str
+    repeats: list[int] = Field(description="Numbers of its repetitions; none of a variant that only loads.")
+    began: datetime
+    ended: datetime
+    server: Literal["started", "embedded", "kept up"] = Field(
+        description="`started`: for this block. `embedded`: there is none. `kept up`: one that is yours, and was not stopped."
+    )
+    instance: str | None = Field(default=None, description="The lab's name of its server.")
+    start_s: float | None = Field(default=None, description="Starting its server; null where none was started.")
+    loaded: bool = Field(description="Whether its data were loaded in this block; else they lay on disk.")
+    load_s: float | None = None
+    settle_s: float | None = None
+    measured_s: float = Field(description="Its repetitions, with their warm-up.")
+    processes: dict[str, list[int]] = Field(
+        description="The lab's servers of this comparison that were in the process table while it was measured, by name: their process ids."
+    )
+    contents: AnswerChecks | None = Field(default=None, description="What was read back of rows that were written since loading.")
 
 
 class QueryPlan(SummaryPart):
@@ -425,6 +450,11 @@ class ComparisonFigures(SummaryPart):
     models: list[ModelComparison] = []
     sections: list[StudySection] = []
     stall: StallFigures | None = None
+    one_at_a_time: PlannedBlocks | None = Field(
+        default=None, description="How variants were measured one at a time; null where all their servers were up."
+    )
+    data_between_blocks: DataBetweenBlocks | None = None
+    blocks: list[Block] = Field(default=[], description="In their order; none where all servers were up.")
 
 
 class ComparisonSummary(Summary[ComparisonFigures]):

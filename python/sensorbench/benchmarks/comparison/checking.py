@@ -1,0 +1,128 @@
+"""What is checked of runs that were measured: contents after writes, and answers by the dataset itself."""
+
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+
+from sensorbench.progress import ProgressReporter
+from sensorbench.results import ComparisonWriter, RunResult, has_results, read_run
+from sensorbench.results.latencies import of_kind
+from sensorbench.results.manifest import MEASURE
+from sensorbench.results.summary.comparison import AnswerChecks
+from sensorbench.runner import (
+    ConnectedComparison,
+    ValidatedComparison,
+    Variant,
+    build_plan,
+    is_of_registers,
+    planned_operations,
+)
+from sensorbench.verification import REFERENCE_SAMPLE, check_contents, reference_table, written_rows
+
+
+def contents_of(
+    connected: ConnectedComparison, repeats: Mapping[str, Sequence[int]], writer: ComparisonWriter, reporter: ProgressReporter
+) -> dict[str, AnswerChecks]:
+    """Reads again what runs that wrote left behind.
+
+    Args:
+        connected: the comparison, with the servers of these variants up.
+        repeats: the numbers of the runs that have written to the data which lie there, by variant.
+        writer: has the runs.
+        reporter: told what is going on.
+
+    """
+    comparison = connected.comparison
+    found: dict[str, AnswerChecks] = {}
+    with reporter.task("reading back what was written") as task:
+        for variant in (variant for variant in comparison.variants if variant.id in repeats):
+            own = variant.workload(comparison.workload)
+            runs = [read_run(writer.run_folder(variant.id, repeat)) for repeat in repeats[variant.id]]
+            plans = [
+                build_plan(comparison.operations, variant.schema, connected.parameters, own, repeat - 1)
+                for repeat in repeats[variant.id]
+            ]
+            found[variant.id] = check_contents(
+                connected.targets[variant.id],
+                comparison.dataset,
+                comparison.operations,
+                variant.schema,
+                written_rows(comparison.operations, connected.names, runs, plans, connected.parameters),
+                comparison.workload.seed,
+            )
+        checks = found.values()
+        task.end(f"{sum(check.queried for check in checks)} answers, {sum(check.wrong for check in checks)} wrong")
+    return found
+
+
+def joined_contents(checks: Sequence[AnswerChecks]) -> AnswerChecks:
+    """What was read back of data that were loaded several times, as one."""
+    first, *others = checks
+    if not others:
+        return first
+    acknowledged = [check.acknowledged_writes for check in checks if check.acknowledged_writes is not None]
+    return AnswerChecks(
+        queried=sum(check.queried for check in checks),
+        wrong=sum(check.wrong for check in checks),
+        problems=[problem for check in checks for problem in check.problems],
+        unanswered=sum(check.unanswered for check in checks),
+        not_checked=next((check.not_checked for check in checks if check.not_checked), None),
+        acknowledged_writes=sum(acknowledged) if acknowledged else None,
+        one_write_in=max(check.one_write_in for check in checks),
+        read_back=sum(check.read_back for check in checks),
+        lost_writes=sum(check.lost_writes for check in checks),
+        unknown_writes=sum(check.unknown_writes for check in checks),
+        unknown_writes_found=sum(check.unknown_writes_found for check in checks),
+    )
+
+
+def write_reference(validated: ValidatedComparison, writer: ComparisonWriter, reporter: ProgressReporter) -> None:
+    """Computes the reference answers to a sample of what was asked and answered by at least one variant."""
+    comparison = validated.comparison
+    requested: dict[str, set[int]] = {}
+    for variant in comparison.variants:
+        folder = writer.run_folder(variant.id, 1)
+        if variant.only_loads or not has_results(folder) or (run := read_run(folder)).state != "complete":
+            continue
+        for name in run.manifest.operations:
+            requested.setdefault(name, set()).update(_answered(run, name))
+    reads = [
+        name
+        for name in validated.names
+        if requested.get(name) and comparison.operations.operation[name].writes is None and not is_of_registers(name)
+    ]
+    if not reads:
+        return
+    with reporter.task("reference answers") as task:
+        tables = []
+        for variant in comparison.variants:
+            # One that is asked everything has all of them; else they are put together.
+            own = [name for name in reads if variant.answers(name)]
+            reads = [name for name in reads if name not in own]
+            if own:
+                requests = {name: sorted(requested[name])[:REFERENCE_SAMPLE] for name in own}
+                tables.append(_reference_of(validated, variant, requests))
+        writer.write_reference(reference := pa.concat_tables(tables))
+        task.end(f"{reference.num_rows} computed from the dataset itself")
+
+
+def _reference_of(validated: ValidatedComparison, variant: Variant, requests: dict[str, list[int]]) -> pa.Table:
+    """Reference answers to requests by the name of their operation, as a variant is asked them; by the comparison's numbers of operations."""
+    operations, workload = validated.comparison.operations, variant.workload(validated.comparison.workload)
+    plan = build_plan(operations, variant.schema, validated.parameters, workload, 0)
+    names = planned_operations(operations, workload)
+    phase = next(number for number, planned in enumerate(plan["phases"]) if planned["name"] == MEASURE)
+    numbered = {names.index(name): numbers for name, numbers in requests.items()}
+    table = reference_table(validated.workbench, operations, names, plan, validated.parameters, phase, numbered)
+    of_comparison = [validated.names.index(names[number]) for number in table["operation"].to_pylist()]
+    place = table.column_names.index("operation")
+    return table.set_column(place, table.schema.field(place), pa.array(of_comparison, table.schema.field(place).type))
+
+
+def _answered(run: RunResult, operation: str) -> list[int]:
+    """The numbers of an operation that a run has an answer to."""
+    answers, phases = run.table("answers"), run.manifest.phases
+    if answers is None or MEASURE not in phases:
+        return []
+    found: list[int] = of_kind(answers, phases.index(MEASURE), run.manifest.operations.index(operation))["k"].to_pylist()
+    return found
