@@ -239,7 +239,32 @@ def test_all_servers_but_the_slow_ones_give_equal_answers(cli: Cli, tmp_path: Pa
     assert summary["result"]["failures"] == {}
     measured = {variant["id"] for variant in summary["variants"]}
     assert {"postgresql-relational-key_value", "cassandra-source-key", "cassandra-by_day-key_value", "redis-spread"} <= measured
+    loads = summary["result"]["load"]
+    for variant, tool in (("cassandra-source-key-by_copy", "copy"), ("redis-source-by_pipe", "pipe")):
+        assert loads[variant]["loader"]["name"] == tool
+        assert loads[variant]["loader"]["file_bytes"] > loads[variant]["rows"] * 20
+        assert "loader" not in loads[variant.rpartition("-")[0]]
+    # One structure of Redis answers a part of the questions.
+    executed = {(figure["variant"], figure["operation"]): figure["counts"]["ok"] for figure in summary["result"]["figures"]}
+    assert [executed["redis-hash_only", question] for question in QUESTIONS] == [60, *([0] * 14)]
+    assert [executed["redis-range_only", question] for question in QUESTIONS] == [0, *([3] * 14)]
     plans = summary["result"]["query_plans"]
     assert plans["mariadb-relational-key_value"]["count_range.r1"]["access"] == "index log_value"
     assert plans["postgresql-relational-none"]["look_up"]["access"] == "scan"
     assert "redis-source" not in plans
+
+
+@pytest.mark.cluster
+def test_the_pipe_feeds_one_node_of_a_cluster_and_what_it_loses_is_counted(cli: Cli, tmp_path: Path, lab_home: Path) -> None:
+    out = tmp_path / "pipe"
+    arguments = ("--target", "redis_cluster", "--schema", "hash_only", "--operations", "34", "--repetitions", "1", *TINY)
+    outcome = cli("study", "run", "log-analytics", *arguments, "--out", out)
+    assert outcome.exit_code == 0, outcome.err
+    loads = summary_of(out)["result"]["load"]
+    own, pipe = loads["redis_cluster-hash_only"], loads["redis_cluster-hash_only-by_pipe"]
+    assert own["rows"] == pipe["rows_sent"] == 9765
+    assert 0.05 < pipe["rows"] / pipe["rows_sent"] < 0.35, "one of six masters has a sixth of the keys"
+    assert f"errors: {pipe['rows_sent'] - pipe['rows']}, replies: {pipe['rows_sent']}" in pipe["loader"]["problems"][0]
+    assert own["snapshot"]["total_bytes"] > own["rows"] * 50
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert f"lost {pipe['rows_sent'] - pipe['rows']:,} of 9,765 rows" in page
