@@ -136,7 +136,9 @@ def test_logs_give_the_answers_of_sqlite(cli: Cli, tmp_path: Path) -> None:
         ("starter", "latest_reading = 1, hourly_means = 1, insert_reading = 1", ("by_sensor", "by_time")),
     ],
 )
-def test_layouts_give_the_answers_of_the_dataset(cli: Cli, tmp_path: Path, operations: str, mix: str, names: tuple[str, ...]) -> None:
+def test_layouts_give_the_answers_of_the_dataset(
+    cli: Cli, tmp_path: Path, operations: str, mix: str, names: tuple[str, ...]
+) -> None:
     targets = "".join(f'[[target]]\nurl = "duckdb"\nschema = "{name}"\n' for name in names)
     file = tmp_path / "experiment.toml"
     file.write_text(
@@ -166,8 +168,14 @@ def test_a_key_that_is_there_is_refused_and_nothing_of_its_load_stays(tmp_path: 
     upsert = {**PUT, "statement": {"statement": "INSERT OR REPLACE INTO series (time, value) VALUES (:time, :value)"}}
     for value in (1.5, 2.5):
         target.execute_once(json.dumps(upsert), reader(rows(7, 1, value)))
-    read = {"name": "read", "columns": [SERIES["tables"]["series"][1]], "statement": {"statement": "SELECT value FROM series WHERE epoch_us(time) = 7"}}
-    nothing = pa.RecordBatchReader.from_batches(pa.schema({"none": pa.int64()}), [pa.record_batch({"none": pa.array([0], pa.int64())})])
+    read = {
+        "name": "read",
+        "columns": [SERIES["tables"]["series"][1]],
+        "statement": {"statement": "SELECT value FROM series WHERE epoch_us(time) = 7"},
+    }
+    nothing = pa.RecordBatchReader.from_batches(
+        pa.schema({"none": pa.int64()}), [pa.record_batch({"none": pa.array([0], pa.int64())})]
+    )
     assert json.loads(target.execute_once(json.dumps({**read, "parameters": []}), nothing)) == [[2.5]]
     assert target.count("series") == 3000
 

@@ -22,7 +22,8 @@ use crate::watch::Watch;
 const SETTINGS: &str = "SELECT name, value FROM duckdb_settings() \
     WHERE name IN ('checkpoint_threshold', 'fsync_mode', 'memory_limit', 'threads') ORDER BY name";
 /// Our own table is none of the schema's.
-const TABLES: &str = "SELECT table_name FROM duckdb_tables() WHERE NOT internal AND schema_name = 'main' AND table_name <> 'sensorbench'";
+const TABLES: &str =
+    "SELECT table_name FROM duckdb_tables() WHERE NOT internal AND schema_name = 'main' AND table_name <> 'sensorbench'";
 const BLOCK_SIZE: &str = "SELECT block_size FROM pragma_database_size()";
 
 pub struct DuckdbDriver {
@@ -61,7 +62,10 @@ impl DuckdbDriver {
     fn remove_files(&self) -> Result<(), DriverError> {
         *self.lock() = None;
         if Instance::is_open(&self.target.path) {
-            return Err(DriverError::Namespace(format!("{}: somebody in this process uses the database", self.target.path.display())));
+            return Err(DriverError::Namespace(format!(
+                "{}: somebody in this process uses the database",
+                self.target.path.display()
+            )));
         }
         self.target.remove_files()
     }
@@ -162,7 +166,8 @@ fn parts(connection: &Connection) -> Result<BTreeMap<String, u64>, DriverError> 
     let mut blocks = BTreeMap::new();
     for row in rows(connection, TABLES, &[Type::Text])? {
         let Some(table) = row.first().and_then(text) else { continue };
-        let of_table: BTreeSet<u64> = rows(connection, &blocks_of(&table), &[Type::Integer])?.iter().map(|row| whole(row.first())).collect();
+        let of_table: BTreeSet<u64> =
+            rows(connection, &blocks_of(&table), &[Type::Integer])?.iter().map(|row| whole(row.first())).collect();
         blocks.insert(table, of_table);
     }
     let mut sharing: BTreeMap<u64, u64> = BTreeMap::new();

@@ -22,5 +22,6 @@ pub fn connection_error(path: &Path, refusal: Refusal) -> DriverError {
 /// Whether two transactions met: DuckDB locks no row, and refuses the later one, which may be tried again. Of two that insert one key, it says
 /// so only when the later one commits.
 pub fn is_conflict(refusal: &Refusal) -> bool {
-    refusal.kind == kind::TRANSACTION && ["Conflict", "conflict", "duplicate key"].iter().any(|word| refusal.message.contains(word))
+    refusal.kind == kind::TRANSACTION
+        && ["Conflict", "conflict", "duplicate key"].iter().any(|word| refusal.message.contains(word))
 }

@@ -31,7 +31,9 @@ pub struct DuckdbDatabase {
 
 impl DuckdbDatabase {
     fn library(&self) -> Result<&'static Library, DriverError> {
-        (self.find_library)().and_then(|path| Library::open(&path)).map_err(|reason| DriverError::Url(format!("duckdb: {reason}")))
+        (self.find_library)()
+            .and_then(|path| Library::open(&path))
+            .map_err(|reason| DriverError::Url(format!("duckdb: {reason}")))
     }
 }
 

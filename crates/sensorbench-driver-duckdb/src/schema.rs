@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use sensorbench_driver::{DriverError, Operation, Parameter, SchemaError, SqlSchema, quoted};
 
+use crate::errors::statement_error;
 use crate::library::{Connection, Instance, Library};
 use crate::session::Prepared;
-use crate::errors::statement_error;
 
 /// Creates the tables in memory and prepares every statement there.
 pub fn check(library: &'static Library, schema: &SqlSchema, operations: &[Operation]) -> Result<(), DriverError> {

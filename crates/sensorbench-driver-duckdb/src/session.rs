@@ -104,7 +104,11 @@ fn wrong_type(column: &Column, found: u32) -> String {
         31 => "TIMESTAMP WITH TIME ZONE",
         _ => "a type that it is not read from",
     };
-    format!("column {} should be a {}, but DuckDB returns {type_name} (its type {found}); CAST it", column.name, column.value_type.name())
+    format!(
+        "column {} should be a {}, but DuckDB returns {type_name} (its type {found}); CAST it",
+        column.name,
+        column.value_type.name()
+    )
 }
 
 struct DuckdbSession {
@@ -124,7 +128,9 @@ impl BlockingSession for DuckdbSession {
             let answer = self.running.during(&self.connection, &self.deadline, || prepared.statement.execute());
             match answer {
                 Ok(answer) => return prepared.read(answer, rows),
-                Err(refusal) if refusal.kind == kind::INTERRUPT => return Err(self.deadline.passed().unwrap_or(DriverError::Timeout)),
+                Err(refusal) if refusal.kind == kind::INTERRUPT => {
+                    return Err(self.deadline.passed().unwrap_or(DriverError::Timeout));
+                }
                 Err(refusal) if is_conflict(&refusal) => self.deadline.check()?,
                 Err(refusal) => return Err(statement_error(refusal)),
             }

@@ -32,7 +32,9 @@ impl Target {
     pub fn of(url: &TargetUrl, library: &'static Library) -> Result<Self, DriverError> {
         url.check_options(&SETTINGS)?;
         if url.rest.is_empty() || url.rest == ":memory:" {
-            return Err(url.error("expected the path of a file, for example duckdb:data.db (a database in memory is gone after a command)"));
+            return Err(url.error(
+                "expected the path of a file, for example duckdb:data.db (a database in memory is gone after a command)",
+            ));
         }
         url.parsed_option::<std::num::NonZeroU16>("threads", "a number of threads")?;
         let mode = url.option("fsync_mode").map(str::to_ascii_lowercase);

@@ -112,8 +112,7 @@ fn settings_reach_the_database() {
     let driver = DUCKDB.open(&TargetUrl::parse(&url).unwrap()).unwrap();
     driver.guard(&owner()).create(&Schema::default(), "", Intent::Create).unwrap();
     let settings = driver.describe().unwrap().settings;
-    let expected =
-        [("checkpoint_threshold", "1.0 MiB"), ("fsync_mode", "NONE"), ("memory_limit", "200.0 MiB"), ("threads", "1")];
+    let expected = [("checkpoint_threshold", "1.0 MiB"), ("fsync_mode", "NONE"), ("memory_limit", "200.0 MiB"), ("threads", "1")];
     assert_eq!(settings, expected.map(|(name, value)| (name.to_owned(), value.to_owned())).into());
 }
 

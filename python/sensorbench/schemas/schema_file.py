@@ -16,7 +16,9 @@ ParameterValue = str | int | float | bool
 PLACE = r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)\}"
 # In the names of tables that are alike, and in statements: the number of one of them.
 TABLE = "{table}"
-Promises = Literal["quorums", "read_committed", "one_writer", "one_thread", "one_server_a_row", "members", "applied_later"]
+Promises = Literal[
+    "quorums", "read_committed", "one_writer", "snapshots", "one_thread", "one_server_a_row", "members", "applied_later"
+]
 
 
 def _of_encoding(encoding: str) -> str:

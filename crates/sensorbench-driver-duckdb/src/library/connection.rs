@@ -64,9 +64,7 @@ impl Connection {
         let functions = self.functions();
         let table = c_text(table);
         // SAFETY: the connection and the texts are there until the call is over.
-        let state = unsafe {
-            (functions.appender_create)(self.handle, std::ptr::null(), table.as_ptr(), &mut appender.handle)
-        };
+        let state = unsafe { (functions.appender_create)(self.handle, std::ptr::null(), table.as_ptr(), &mut appender.handle) };
         appender.check(state)?;
         for column in columns {
             let column = c_text(&column);

@@ -108,10 +108,13 @@ impl Instance {
         if opened {
             return Ok(Self { library, handle, shared_as, settings: settings.clone() });
         }
-        Err(Refusal::new(kind::INVALID, match refused {
-            Some((name, value)) => format!("DuckDB has no setting {name}={value}"),
-            None => message.unwrap_or_else(|| "DuckDB does not say why it cannot open the file".to_owned()),
-        }))
+        Err(Refusal::new(
+            kind::INVALID,
+            match refused {
+                Some((name, value)) => format!("DuckDB has no setting {name}={value}"),
+                None => message.unwrap_or_else(|| "DuckDB does not say why it cannot open the file".to_owned()),
+            },
+        ))
     }
 }
 

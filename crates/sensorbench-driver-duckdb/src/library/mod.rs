@@ -55,7 +55,9 @@ impl Library {
         // SAFETY: it returns a text that is never freed.
         let version = unsafe { text(version()) }.unwrap_or_default().trim_start_matches('v').to_owned();
         if version.split('.').next() != Some(MAJOR_VERSION) {
-            return Err(format!("DuckDB {version} is there; expected version {MAJOR_VERSION}: pip install 'duckdb=={MAJOR_VERSION}.*'"));
+            return Err(format!(
+                "DuckDB {version} is there; expected version {MAJOR_VERSION}: pip install 'duckdb=={MAJOR_VERSION}.*'"
+            ));
         }
         // SAFETY: of this major version, the functions have these signatures.
         let functions = unsafe { Functions::of(&loaded) };

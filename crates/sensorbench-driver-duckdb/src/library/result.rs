@@ -56,7 +56,9 @@ impl Answer {
             let columns = chunk.columns(&found, types).map_err(|place| {
                 Refusal::new(kind::INVALID, format!("column {place} has the type {} of DuckDB", found[place]))
             })?;
-            rows.extend((0..chunk.rows()).map(|row| columns.iter().map(|column| column.value(row).to_value()).collect::<Vec<_>>()));
+            rows.extend(
+                (0..chunk.rows()).map(|row| columns.iter().map(|column| column.value(row).to_value()).collect::<Vec<_>>()),
+            );
         }
         Ok(rows)
     }
@@ -214,4 +216,3 @@ impl<'a> Column<'a> {
         unsafe { (*self.data.cast::<RawText>().add(row)).bytes() }
     }
 }
-
