@@ -31,6 +31,7 @@ from sensorbench.runner import (
 from sensorbench.schemas import load_operations, load_schema
 from sensorbench.schemas.operations import ParameterSource
 from sensorbench.studies.options import StudyOptions
+from sensorbench.studies.published_comparison import published_tables, tables_of_part
 from sensorbench.studies.registry import STUDIES
 from sensorbench.studies.study import Grid, Layout, Models, Study, StudyPart
 
@@ -311,4 +312,6 @@ def summarise(result: ComparisonResult) -> ComparisonSummary:
         "sections": [section.described() for section in study.sections(by.evidence, summary)] if study.sections else [],
     }
     claims = [judged(claim, study, [by]) for claim in study.claims if claim.parts in ([], [part])]
-    return summary.model_copy(update={"claims": claims, "result": summary.result.model_copy(update=own)})
+    tables = published_tables(study, {part: result}, {part: summary})
+    published = tables_of_part(tables, part) if part else tables
+    return summary.model_copy(update={"claims": claims, "published": published, "result": summary.result.model_copy(update=own)})

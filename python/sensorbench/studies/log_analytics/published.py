@@ -5,7 +5,6 @@ systems at three levels of indexes and four sizes; and besides the other way of 
 and the parts of Redis's memory.
 """
 
-import csv
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -14,6 +13,7 @@ from sensorbench import toml_file
 from sensorbench.claims import Evidence, variant_name
 from sensorbench.dataset.machine_log import DATASETS
 from sensorbench.results import ComparisonResult
+from sensorbench.studies.published import printed_rows
 from sensorbench.studies.study import FigureState, PublishedFigure, StudyFile
 
 FOLDER = Path(__file__).parent
@@ -181,74 +181,14 @@ def _measured_at(variant: str, operation: str, result: ComparisonResult) -> tupl
     return "not applicable", f"the work ended before {variant} was asked"
 
 
-@dataclass(frozen=True)
-class Published:
-    """A row of the source's tables."""
-
-    place: Place
-    table: str
-    # In seconds or bytes; None where the source has a word instead.
-    value: float | None
-    word: str
-    note: str
-
-
 _LEVEL_NAMES = {"no-index": "none", "sensor-key": "key", "sensor-key+mv": "key+value"}
-_LOADERS = {"SSTable": "key", "COPY": BY_WRITES}
-_OPERATIONS = {"database-size": "size", "RAM-size": "RAM", "disk-size": "disk", "load-time": "load"}
-_UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "min": 60.0, "h": 3600.0, "GB": 1e9}
-_MEASUREMENTS = {*_OPERATIONS, "response-time"}
-_NOT_MEASURED = ("estimate", "not measured")
-
-
-@cache
-def published() -> tuple[Published, ...]:
-    """What the source measured, each row at its cell: without its estimates and what it quotes."""
-    return tuple(row for row in map(_published, _rows()) if row is not None)
 
 
 @cache
 def ratings() -> dict[tuple[str, str, str, str], str]:
-    """The source's own words for a system at a level of indexes, by (system, level, operation, size or `all`)."""
+    """The paper's own words for a system at a level of indexes, by (system, level, operation, size or `all`)."""
     return {
-        (row["system"], _LEVEL_NAMES[row["configuration"]], row["operation"], row["dataset_size"]): row["value"].lower()
-        for row in _rows()
-        if row["metric"] == "rating"
+        (row.system, _LEVEL_NAMES[row.configuration], row.operation, row.dataset_size): row.value.lower()
+        for row in printed_rows(FOLDER)
+        if row.metric == "rating"
     }
-
-
-@cache
-def _rows() -> tuple[dict[str, str], ...]:
-    with (FOLDER / "published.csv").open(encoding="utf-8", newline="") as file:
-        return tuple(csv.DictReader(file))
-
-
-def is_measurement(row: dict[str, str]) -> bool:
-    """Whether a row is a measurement of one of the systems at one of the sizes, and not an estimate."""
-    return (
-        row["metric"] in _MEASUREMENTS
-        and row["system"] in SYSTEMS
-        and row["dataset_size"] in SIZES
-        and not any(words in row["note"] for words in _NOT_MEASURED)
-    )
-
-
-def _published(row: dict[str, str]) -> Published | None:
-    if not is_measurement(row):
-        return None
-    operation = _OPERATIONS.get(row["metric"], row["operation"])
-    name = row["parameter"][:2] if operation in {"Q2", "Q3"} else ""
-    place = Place(row["dataset_size"], _level(row), row["system"], operation, name)
-    text = row["value"].replace(",", ".")
-    number = float(text) * _UNITS[row["unit"]] if text.replace(".", "").isdigit() else None
-    return Published(place, row["figure_or_table"], number, "" if number is not None else row["value"], row["note"])
-
-
-def _level(row: dict[str, str]) -> str:
-    configuration = row["configuration"]
-    if row["metric"] == "RAM-size" or configuration.startswith("structures="):
-        alone = "sorted-set part only" in row["note"] or configuration.startswith("structures=sorted-set")
-        hash_alone = configuration.startswith("structures=hash only")
-        return "sorted set only" if alone else "hash only" if hash_alone else "both structures"
-    loader = next((level for name, level in _LOADERS.items() if f"loader={name}" in configuration.replace("<b>", "")), None)
-    return loader or _LEVEL_NAMES[configuration]
