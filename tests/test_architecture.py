@@ -92,7 +92,7 @@ MAY_NAME_DATABASES = {
     "compat/cassandra_stress/plan.py": "the tool of one database",
     "compat/cassandra_stress/run.py": "the tool of one database",
     "studies/layouts/sections.py": OF_A_STUDY,
-    "studies/log_analytics/published.py": OF_A_STUDY,
+    "studies/log_analytics/systems.py": OF_A_STUDY,
     "studies/log_analytics/claims.py": OF_A_STUDY,
     "studies/log_analytics/sections.py": OF_A_STUDY,
     "studies/mapreduce/claims.py": OF_A_STUDY,

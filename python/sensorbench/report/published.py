@@ -14,6 +14,8 @@ _HOW_TO_READ = (
 )
 _NOT_MEASURED = "What the paper sets, rates or quotes"
 _UNMEASURED = "tables of which nothing was measured here"
+# More reasons below a table are shown when they are clicked at.
+_MAX_REASONS = 3
 
 
 def published_section(tables: Sequence[PublishedTable]) -> Section | None:
@@ -44,7 +46,10 @@ def _blocks(table: PublishedTable) -> list[Block]:
         [row, *([_shown(cell) for cell in cells.get((row, column), [])] for column in table.columns)] for row in table.rows
     ]
     reasons = _reasons(table.cells)
-    return [Heading(table.title), Table(columns, rows, "numbers published"), *([Items(reasons, "note")] if reasons else [])]
+    listed: list[Block] = [Items(reasons, "note")] if reasons else []
+    if len(reasons) > _MAX_REASONS:
+        listed = [Details(f"{len(reasons)} reasons and notes", listed)]
+    return [Heading(table.title), Table(columns, rows, "numbers published"), *listed]
 
 
 def _title(table: PublishedTable, column: str) -> Line:
@@ -61,7 +66,7 @@ def _title(table: PublishedTable, column: str) -> Line:
 
 def _shown(cell: PublishedCell) -> Line:
     """The printed value, the measured one, and their ratio; or in a word why there is none."""
-    printed: Line = f"{cell.printed} {cell.unit}".strip() if not cell.is_derived else formatting.times(cell.value)
+    printed: Line = formatting.times(cell.value) if cell.is_derived else cell.as_printed
     if cell.note:
         printed = [printed, Piece(" *", hint=cell.note)]
     if cell.measured is None:
@@ -69,13 +74,18 @@ def _shown(cell: PublishedCell) -> Line:
     ratio = (
         formatting.times(cell.ratio) if cell.ratio is not None else ("below scale" if cell.state == "below scale" else "no ratio")
     )
-    return [Piece(printed, "printed"), Piece(["here ", _measured(cell)], "muted here"), parts.muted(Piece(ratio, hint=cell.why))]
+    return [
+        Piece(printed, "printed"),
+        Piece(["here ", measured_text(cell)], "muted here"),
+        parts.muted(Piece(ratio, hint=cell.why)),
+    ]
 
 
 _WORDS = {"no measurement": "not a measurement"}
 
 
-def _measured(cell: PublishedCell) -> str:
+def measured_text(cell: PublishedCell) -> str:
+    """The measured value of a cell, with its unit."""
     value = cell.measured
     if cell.kind == "bytes_per_s":
         return f"{formatting.size(value)}/s"
@@ -125,7 +135,7 @@ def _listed(tables: Sequence[PublishedTable]) -> Details | None:
         [
             table.title,
             _place(cell),
-            f"{cell.printed} {cell.unit}".strip(),
+            cell.as_printed,
             [cell.why, parts.muted(cell.note) if cell.note else ""],
         ]
         for table, cell in cells

@@ -258,8 +258,16 @@ class _Names(dict[str, str]):
 def _table(title: str, rows: Sequence[PlacedRow], measure: Measure, scale: float | None, conditions: str) -> PublishedTable:
     cells = _each_once([_cell(row, measure, scale) for row in rows])
     derived = [cell for rule in rows[0].table.ratios for cell in _ratios(cells, rule, measure)]
-    columns = list(dict.fromkeys(cell.column for cell in (*cells, *derived)))
+    columns = list(dict.fromkeys([*_longest_row(cells), *(cell.column for cell in (*cells, *derived))]))
     return PublishedTable(title=title, conditions=conditions, columns=columns, cells=[*cells, *derived])
+
+
+def _longest_row(cells: Sequence[PublishedCell]) -> list[str]:
+    """The columns of the row that has most, in the paper's order: some rows leave out columns in the middle."""
+    by_row: dict[str, list[str]] = {}
+    for cell in cells:
+        by_row.setdefault(cell.row, []).append(cell.column)
+    return max(by_row.values(), key=lambda columns: len(set(columns)))
 
 
 def _each_once(cells: Sequence[PublishedCell]) -> list[PublishedCell]:

@@ -126,7 +126,7 @@ def published_tables(
         measured_by(_Comparisons(study, known, summaries).found),
         datasets=[result.manifest.plan.dataset["name"] for result in known.values()],
         scale=scale,
-        conditions=f"Measured on {described['title'] if 'title' in described else described['name']} at scale {scale:g}.",
+        conditions=f"Measured on the data of {described['name']} at scale {scale:g}.",
     )
 
 

@@ -34,6 +34,11 @@ class PublishedCell(SummaryPart):
         default=False, description="Whether it is a ratio of two printed values, which the paper does not print."
     )
 
+    @property
+    def as_printed(self) -> str:
+        """The printed value with its unit; a word has none."""
+        return f"{self.printed} {self.unit}".strip() if any(map(str.isdigit, self.printed)) else self.printed
+
 
 class PublishedTable(SummaryPart):
     """A table or figure of the paper that has printed numbers, or numbers of its text."""

@@ -9,7 +9,7 @@ from typing import Any
 from sensorbench.claims import Evidence, variant_name
 from sensorbench.results import VariantManifest
 from sensorbench.results.summary.comparison import ComparisonSummary
-from sensorbench.studies.log_analytics.published import (
+from sensorbench.studies.log_analytics.systems import (
     CASSANDRA,
     COUNT_RANGE,
     FETCH_RANGE,
@@ -17,7 +17,6 @@ from sensorbench.studies.log_analytics.published import (
     LEVELS,
     LOOK_UP,
     RANGES,
-    Place,
     ratings,
     size_of,
     variant_at,
@@ -293,9 +292,7 @@ def _optimizers(measured: Measured) -> str:
 
 
 def _consistency(measured: Measured) -> str:
-    replicas = _compared(
-        measured, variants_for(Place("", "key", "CA-SH-R3-S", LOAD)), variants_for(Place("", "key", "CA-SH-R3-W", LOAD))
-    )
+    replicas = _compared(measured, variants_for("CA-SH-R3-S", "key"), variants_for("CA-SH-R3-W", "key"))
     first = (
         f"With three replicas, waiting for all instead of one takes {replicas}; the weak configuration is not durable either, as in the source."
         if replicas
@@ -320,7 +317,7 @@ def _processes(measured: Measured) -> str:
     parts = [
         f"{what} take {ratios}"
         for what, many, pair in pairs
-        if (ratios := _compared(measured, variants_for(Place("", "key", many, LOAD)), variants_for(Place("", "key", pair, LOAD))))
+        if (ratios := _compared(measured, variants_for(many, "key"), variants_for(pair, "key")))
     ]
     spread = _compared(measured, with_schema("Redis-SH", "spread"), with_schema("Redis-SH", "source"))
     if spread:
