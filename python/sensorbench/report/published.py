@@ -66,7 +66,7 @@ def _title(table: PublishedTable, column: str) -> Line:
 
 def _shown(cell: PublishedCell) -> Line:
     """The printed value, the measured one, and their ratio; or in a word why there is none."""
-    printed: Line = formatting.times(cell.value) if cell.is_derived else cell.as_printed
+    printed: Line = f"{cell.printed} ×" if cell.is_derived else cell.as_printed
     if cell.note:
         printed = [printed, Piece(" *", hint=cell.note)]
     if cell.measured is None:

@@ -39,7 +39,7 @@ _THOUSANDS = re.compile(r"\d{1,3}([, ]\d{3})+(\.\d*)?")
 _DECIMAL_COMMA = re.compile(r"\d+,\d{1,2}")
 _NUMBER = re.compile(r"[-+]?\d+(\.\d*)?")
 _MINUTES = re.compile(r"(\d+) minutes (?:and )?(\d+) seconds")
-_WORDS = {"one": 1.0}
+_WORDS = {"one": 1.0, "seven": 7.0}
 
 
 def number(text: str) -> float | None:

@@ -225,11 +225,16 @@ def _placed(row: PrintedRow, file: PublishedFile, folder: Path) -> PlacedRow:
             words = _matched(cell.match, of_table)
             if words is not None:
                 title, row_title, column = (
-                    template.format_map(words)
-                    for template in (table.title, cell.rows or table.rows, cell.columns or table.columns)
+                    _filled(template, words) for template in (table.title, cell.rows or table.rows, cell.columns or table.columns)
                 )
                 return PlacedRow(row, table, cell, title, row_title, column, cell.measured.format_map(_Names(words, file.names)))
     raise AssertionError(f"{folder / 'published.toml'}: no table has a place for {row}")
+
+
+def _filled(template: str, words: Mapping[str, str]) -> str:
+    """A title, without the words that are not applicable."""
+    filled = template.format_map({name: "" if word == NOTHING else word for name, word in words.items()})
+    return ", ".join(filter(None, (" ".join(part.split()) for part in filled.split(", ")))) or NOTHING
 
 
 def _matched(patterns: Mapping[str, str], words: Mapping[str, str]) -> dict[str, str] | None:

@@ -37,7 +37,8 @@ class PublishedCell(SummaryPart):
     @property
     def as_printed(self) -> str:
         """The printed value with its unit; a word has none."""
-        return f"{self.printed} {self.unit}".strip() if any(map(str.isdigit, self.printed)) else self.printed
+        is_number = self.value is not None or any(map(str.isdigit, self.printed))
+        return f"{self.printed} {self.unit}".strip() if is_number else self.printed
 
 
 class PublishedTable(SummaryPart):
