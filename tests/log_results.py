@@ -5,15 +5,14 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from sensorbench.analysis.intervals import CONFIDENCE, Interval
-from sensorbench.claims import Evidence, Figure, FigureEvidence, Judgement, RunValues
-from sensorbench.claims.expression import Expression
+from sensorbench.claims import Evidence, Expression, Figure, FigureEvidence, Judgement, RunValues
 from sensorbench.claims.judging import decided
 from sensorbench.dataset.machine_log import DATASETS, records_of
 from sensorbench.results import ComparisonResult, ServerResources, VariantManifest
 from sensorbench.results.summary.comparison import Failure, LoadFigures, LoadSize, QueryPlan
 from sensorbench.studies.log_analytics import LOG_ANALYTICS
 from sensorbench.studies.log_analytics.claims import COUNT, FETCH, JUDGES, QUANTITIES
-from sensorbench.studies.log_analytics.published import LEVELS, Place, published
+from sensorbench.studies.published import published_of
 from tests.given_evidence import NOISE
 
 # By role, and what it is of: an operation, `load` or `size`.
@@ -36,7 +35,14 @@ class FakeResult(SimpleNamespace):
 def fake_result(size: str = "1GB", *, variants: Iterable[str] = (), records: int = 0, **known: Any) -> ComparisonResult:
     """Results of a size, with variants as roles name them and whatever else is known of them."""
     described = {"name": DATASETS.get(size, size), "relations": {"log": {"rows": records or records_of("1GB")}}, "scale": 1.0}
-    plan = SimpleNamespace(dataset=described, metric="mean", part=None, resources=ServerResources(), one_at_a_time=None)
+    plan = SimpleNamespace(
+        dataset=described,
+        metric="mean",
+        part="",
+        resources=ServerResources(),
+        one_at_a_time=None,
+        operations=dict.fromkeys(EVERYTHING[2:]),
+    )
     manifest = SimpleNamespace(plan=plan, variants=[variant_of(name) for name in variants], environment={})
     loads = {name: LoadFigures.model_construct(**_sized(load)) for name, load in known.pop("loads", {}).items()}
     plans = {
@@ -104,25 +110,20 @@ def alike(roles: Iterable[str] = ROLES) -> dict[tuple[str, str], float]:
     return {(role, what): 1.0 for role in roles for what in EVERYTHING}
 
 
-def role_of(place: Place) -> str | None:
-    if place.level == "key, by COPY":
-        return f"{place.system} by COPY"
-    if not place.system.startswith("Redis"):
-        return f"{place.system} {place.level}"
-    return place.system if place.operation not in {"size", "disk"} and place.level in {*LEVELS, "both structures"} else None
-
-
-def paper_figures(size: str, first: str = "App.F") -> dict[tuple[str, str], float]:
+def paper_figures(size: str, first: str = "Appendix F") -> dict[tuple[str, str], float]:
     """The paper's own figures at one size; where it has two, those of the tables that are named come first."""
+    published = published_of("log-analytics")
+    assert published is not None
+    rows = [row for row in published.rows if row.printed.dataset_size == size and row.value is not None]
     figures: dict[tuple[str, str], float] = {}
-    for row in sorted(published(), key=lambda row: (not row.table.startswith(first), row.table.startswith("Text"))):
-        role = role_of(row.place)
-        what = "size" if row.place.operation == "RAM" else row.place.operations or row.place.operation
-        if row.place.size == size and row.value is not None and role is not None:
-            figures.setdefault((role, what), row.value)
+    for row in sorted(rows, key=lambda row: (not row.title.startswith(first), "in the text" in row.title)):
+        figure = Expression.parse(row.figure).figures if row.figure else ()
+        if len(figure) == 1 and row.figure == str(figure[0]):
+            role, *others = figure[0].arguments
+            figures.setdefault((role, others[0] if others else _ONCE[figure[0].quantity]), row.value)
     return figures
 
 
-def of_paper(claim: str, size: str, first: str = "App.F") -> Judgement:
+def of_paper(claim: str, size: str, first: str = "Appendix F") -> Judgement:
     """What a claim's rules say of the paper's own figures."""
     return judged(claim, paper_figures(size, first), size=size, records=records_of(size))

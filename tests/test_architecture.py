@@ -93,7 +93,7 @@ MAY_NAME_DATABASES = {
     "compat/cassandra_stress/run.py": "the tool of one database",
     "studies/iot/sections.py": OF_A_STUDY,
     "studies/layouts/sections.py": OF_A_STUDY,
-    "studies/log_analytics/published.py": OF_A_STUDY,
+    "studies/log_analytics/systems.py": OF_A_STUDY,
     "studies/log_analytics/claims.py": OF_A_STUDY,
     "studies/log_analytics/sections.py": OF_A_STUDY,
     "studies/mapreduce/claims.py": OF_A_STUDY,

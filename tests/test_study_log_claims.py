@@ -15,7 +15,7 @@ from sensorbench.results import ServerResources
 from sensorbench.results.summary.comparison import ComparisonSummary
 from sensorbench.studies.log_analytics import LOG_ANALYTICS
 from sensorbench.studies.log_analytics.claims import COUNT, FETCH, JUDGES, RAW_BYTES_A_RECORD
-from sensorbench.studies.log_analytics.published import LEVELS, SIZES
+from sensorbench.studies.log_analytics.systems import LEVELS, SIZES
 from tests.log_results import (
     CLAIMS,
     ROLES,
@@ -60,7 +60,7 @@ def test_all_that_a_rule_speaks_of_is_known(claim: Claim) -> None:
 
 
 # The paper's own figures. Its main tables; of loaders, the table that compares them (the main one has COPY's times for one node).
-TABLES = {"LOG-12": "App.B"}
+TABLES = {"LOG-12": "Appendix B"}
 # Where they contradict the paper's sentence. LOG-26 is of what could not be executed, and has no figures.
 CONTRADICTED: Mapping[str, list[str]] = {
     "LOG-6": ["6GB"], "LOG-17": ["6GB"], "LOG-18": ["1GB", "6GB"], "LOG-19": [*SIZES], "LOG-20": ["4GB"], "LOG-21": ["1GB"],
@@ -92,7 +92,7 @@ def of_what_was_printed(judgement: Judgement) -> Verdict | None:
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("claim", CLAIMS)
 def test_the_papers_own_figures_agree_with_its_sentence_but_where_it_is_noted(claim: str, size: str) -> None:
-    found = of_what_was_printed(of_paper(claim, size, TABLES.get(claim, "App.F")))
+    found = of_what_was_printed(of_paper(claim, size, TABLES.get(claim, "Appendix F")))
     if size in NOTHING.get(claim, []):
         assert found is None
     elif size in CONTRADICTED.get(claim, []):
@@ -121,7 +121,10 @@ def test_a_claim_that_the_paper_contradicts_says_at_which_sizes(claim: str) -> N
 )  # fmt: skip
 def test_the_paper_agrees_with_itself_in_as_many_cells_as_were_read(claim: str, agree: int, among: int) -> None:
     cells = [
-        cell for size in SIZES for cell in of_paper(claim, size, TABLES.get(claim, "App.F")).cells if cell.verdict != "not tested"
+        cell
+        for size in SIZES
+        for cell in of_paper(claim, size, TABLES.get(claim, "Appendix F")).cells
+        if cell.verdict != "not tested"
     ]
     assert sum(cell.verdict in {"reproduced", "partly reproduced"} for cell in cells) == agree
     assert len(cells) == among
@@ -131,8 +134,8 @@ def test_two_loaders_are_not_compared() -> None:
     """The headline's times of Cassandra are of another loader than those of its cluster: with the same one it is not four times, and one node
     is not the slowest.
     """
-    assert [of_paper("LOG-7", size, "App.B").verdict for size in SIZES] == ["partly reproduced"] * 4
-    assert [of_paper("LOG-6", size, "App.B").verdict for size in SIZES] == ["not reproduced"] * 4
+    assert [of_paper("LOG-7", size, "Appendix B").verdict for size in SIZES] == ["partly reproduced"] * 4
+    assert [of_paper("LOG-6", size, "Appendix B").verdict for size in SIZES] == ["not reproduced"] * 4
 
 
 def test_loads_that_were_measured_once_have_the_interval_of_single_loads() -> None:

@@ -1,8 +1,6 @@
-"""What the report of the persistent-log study says beside its claims: the cells of its paper, and its own sections."""
+"""What the report of the persistent-log study says beside its claims: its paper's tables, and its own sections."""
 
-import csv
 import json
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -11,125 +9,13 @@ from sensorbench.claims import Evidence
 from sensorbench.dataset.machine_log import records_of
 from sensorbench.results.summary.claims import MeasuredFigure
 from sensorbench.results.summary.comparison import ComparisonFigures, ComparisonSummary, OperationFigures, OutcomeCounts
+from sensorbench.studies.log_analytics import LOG_ANALYTICS
 from sensorbench.studies.log_analytics.claims import FETCH
-from sensorbench.studies.log_analytics.published import (
-    FOLDER,
-    LEVELS,
-    SIZES,
-    SYSTEMS,
-    Place,
-    is_measurement,
-    places,
-    published,
-    published_figures,
-)
 from sensorbench.studies.log_analytics.sections import rating, sections
-from sensorbench.studies.study import PublishedFigure, grouped
+from sensorbench.studies.log_analytics.systems import SIZES
+from sensorbench.studies.published_comparison import published_tables
 from tests.conftest import Cli
 from tests.log_results import CLAIMS, EVERYTHING, fake_result, id_of, run_of_r1
-
-CLUSTER = "cassandra_4/source/key"
-
-# Cells.
-
-
-def test_every_figure_of_the_source_has_a_cell() -> None:
-    with (FOLDER / "published.csv").open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert {row.place for row in published()} <= set(places())
-    assert len(published()) == sum(map(is_measurement, rows))
-    metrics = {"response-time", "load-time", "database-size", "RAM-size", "disk-size"}
-    of_systems = [row for row in rows if row["metric"] in metrics and row["system"] in SYSTEMS and row["dataset_size"] in SIZES]
-    # An estimate of what a replica would need, and one of a size that does not fit.
-    assert [row["value"] for row in of_systems if not is_measurement(row)] == ["14", "34"]
-    numbers = [row.value for row in published() if row.value is not None]
-    assert len(numbers) > 1300
-    assert {row.word for row in published() if row.value is None} == {"Not apply", "can't execute", "Not Fit", "Not Calculated"}
-    assert (
-        next(row.value for row in published() if row.place == Place("1GB", "key", "CA", "load") and row.table == "App.B Table 1")
-        == 3.77 * 60
-    )
-
-
-def test_there_is_a_cell_for_each_factor() -> None:
-    counts = Counter(place.operation for place in places())
-    each = len(SIZES) * len(LEVELS) * len(SYSTEMS)
-    assert counts == {
-        "load": each + 2 * len(SIZES), "Q1": each, "Q2": 7 * each + 6, "Q3": 7 * each + 6, "size": each, "RAM": 24, "disk": 24,
-    }  # fmt: skip
-    assert len(set(places())) == len(places())
-
-
-def test_no_cell_is_without_state_and_reason() -> None:
-    planned = published_figures(None)
-    assert len(planned) == len(places())
-    assert all(figure.state in {"run", "not applicable"} and figure.why for figure in planned)
-    states = {(figure.system, figure.level, figure.operation): figure.state for figure in planned}
-    assert states["CA-SH", "none", "Q2"] == "not applicable"
-    assert states["DB-C", "key", "load"] == "not applicable"
-    assert (
-        states["Redis", "none", "Q3"] == states["Redis-SH", "hash only", "RAM"] == states["CA-SH", "key, by COPY", "Q2"] == "run"
-    )
-    assert states["Redis", "both structures", "disk"] == states["Redis-SH", "key", "size"] == "run"
-
-
-def test_cells_say_what_results_have() -> None:
-    cluster, single, redis = CLUSTER, "mariadb/relational/none", "redis/source"
-    result = fake_result(
-        variants=[cluster, single, redis],
-        loads={id_of(cluster): {}, id_of(single): {}},
-        runs={
-            id_of(cluster): [run_of_r1("too many tombstones", error=3)],
-            id_of(single): [run_of_r1("gone away", ok=2, error=1)],
-            id_of(redis): [],
-        },
-        failures={id_of(redis): {"step": "loading", "cause": "it does not fit into memory"}},
-    )
-    found = {(figure.system, figure.level, figure.operation, figure.range): figure for figure in published_figures(result)}
-    assert {figure.size for figure in found.values()} == {"1GB"}
-    assert all(figure.why for figure in found.values())
-    failed = found["CA-SH", "key", "Q2", "r1"]
-    assert (failed.state, failed.why) == ("failed", "too many tombstones")
-    assert found["CA-SH", "key", "load", ""].state == "run"
-    assert found["CA-SH", "key", "Q3", "r1"].state == "not applicable"
-    partly = found["DB-O", "none", "Q2", "r1"]
-    assert partly.state == "run"
-    assert "1 of 3 requests failed: gone away" in partly.why
-    assert {found["Redis", level, "Q1", ""].why for level in LEVELS} == {"it does not fit into memory"}
-    assert found["Redis", "none", "load", ""].state == "failed"
-    assert found["CA", "key", "load", ""].state == "not applicable"
-    assert found["CA", "none", "load", ""].state == "not applicable"
-    other = published_figures(fake_result("azure-vm-noise"))
-    assert {figure.state for figure in other} == {"not applicable"}
-
-
-def test_a_snapshot_fills_the_cells_of_what_lies_on_disk() -> None:
-    written, user = "redis/source", "redis_cluster/source"
-    snapshot = {"total_bytes": 500, "took_s": 0.1}
-    result = fake_result(
-        variants=[written, user],
-        loads={id_of(written): {"snapshot": snapshot}, id_of(user): {}},
-        runs={id_of(written): [], id_of(user): []},
-    )
-    found = {(figure.system, figure.level, figure.operation): figure for figure in published_figures(result)}
-    assert found["Redis", "both structures", "disk"].state == found["Redis", "none", "size"].state == "run"
-    assert found["Redis-SH", "both structures", "disk"].state == "not applicable"
-    assert "snapshot" in found["Redis-SH", "both structures", "disk"].why
-    assert found["Redis-SH", "both structures", "RAM"].state == "run"
-
-
-def test_equal_neighbours_are_grouped_and_nothing_else() -> None:
-    assert len(grouped(published_figures(None))) < 60
-
-    def of(size: str, name: str, why: str = "there") -> PublishedFigure:
-        return PublishedFigure(size, "key", "CA", "Q2", name, "run", why)
-
-    row = ("CA", "key")
-    among = ["r1", "r2", "r3", "r4"]
-    assert grouped([of("1GB", name) for name in among]) == [(*row, "1GB", "Q2 r1 to r4", "run", "there")]
-    gap = [of("1GB", name, "elsewhere" if name == "r2" else "there") for name in among]
-    assert grouped(gap) == [(*row, "1GB", "Q2 r1, r3, r4", "run", "there"), (*row, "1GB", "Q2 r2", "run", "elsewhere")]
-
 
 # Sections.
 
@@ -158,6 +44,7 @@ def of_variants(times_s: dict[str, float], size: str = "4GB", failing: str = "")
             variant=id_of(name),
             operation=operation,
             counts=OutcomeCounts(ok=0 if name == failing else 3, error=3 if name == failing else 0, timeout=0, cancelled=0),
+            rows_per_operation=None,
             latency_s={} if name == failing else {"mean": MeasuredFigure(value=time, low=None, high=None)},
         )
         for name, time in times_s.items()
@@ -195,22 +82,56 @@ def test_ratings_stand_beside_the_words_of_the_source() -> None:
 
 
 def test_what_was_published_stands_beside_what_was_measured() -> None:
-    found = {section.title: section for section in sections(*of_variants({MARIADB_KEY: 1.0, CASSANDRA_KEY: 30.0, REDIS: 4.0}))}
-    times = found["Published beside measured: times"]
-    rows = {(row[0], row[1], row[2]): row[3:] for row in times.rows}
-    # That of the loader that is meant here, which the source's main table has another time for.
-    assert rows["load", "key", "CA"] == [13.58 * 60, 30.0, "1 of 3", "3 of 3"]
-    assert rows["Q2 r7", "key", "Redis"] == [167.158, 4.0, "2 of 3", "2 of 3"]
-    assert rows["Q2 r7", "none", "Redis"][2:] == ["1 of 1", "1 of 1"]
-    assert ("load", "key", "DB-C") not in rows
-    assert "111" not in times.text
-    assert "74,550,000" in times.text
-    sizes = {(row[0], row[1], row[2]): row[3:] for row in found["Published beside measured: sizes"].rows}
-    assert sizes["size", "key", "DB-O"] == [3.96e9, 1e9, "1 of 2", "1 of 2"]
-    # A server that wrote no snapshot has no size on disk.
-    assert not [row for row in sizes if row[0] == "size" and row[2] == "Redis"]
-    other = sections(*of_variants({MARIADB_KEY: 1.0}, size="azure-vm-noise"))
-    assert [section.title for section in other] == ["The source's five questions", "Ratings in words"]
+    evidence, summary = of_variants({MARIADB_KEY: 1.0, CASSANDRA_KEY: 30.0, REDIS: 4.0}, failing=CASSANDRA_KEY)
+    tables = published_tables(LOG_ANALYTICS, {"": evidence.result}, {"": summary})
+    cells = {(table.title, cell.row, cell.column): cell for table in tables for cell in table.cells}
+    loading, fetching = (
+        "Appendix F, tables 1 to 3: time of bulk loading",
+        "Appendices H and I, Q2 (App.H Table 11): sensor-key, 4GB",
+    )
+    r7 = "r7 0<mv<16.72; selectivity 64%"
+    redis = cells[fetching, r7, "Redis"]
+    assert (redis.value, redis.measured, redis.ratio) == (167.158, 4.0, pytest.approx(4.0 / 167.158))
+    assert (redis.variant, redis.is_substitute, redis.state) == ("redis-source", False, "measured")
+    # Of two systems, the ratio of the ratios.
+    mariadb, both = cells[fetching, r7, "DB-O"], cells[fetching, r7, "Redis / DB-O"]
+    assert mariadb.value is not None
+    assert (both.measured, both.ratio) == (4.0, pytest.approx(4.0 / (167.158 / mariadb.value)))
+    # Each without a figure says why.
+    assert cells[fetching, r7, "DB-C"].state == "not run"
+    assert "postgresql/relational/key" in cells[fetching, r7, "DB-C"].why
+    assert cells["Appendix E, tables 1 to 3: size of the loaded database", "no-index, 4GB", "CA"].state == "not applicable"
+    assert cells[loading, "sensor-key, 4GB", "CA"].measured == 30.0
+    # Of other sizes nothing is said, here or of another log.
+    assert not [place for place in cells if "1GB" in place[1] or "1GB" in place[0]]
+    other, of_other = of_variants({MARIADB_KEY: 1.0}, size="azure-vm-noise")
+    assert not any(table.is_measured for table in published_tables(LOG_ANALYTICS, {"": other.result}, {"": of_other}))
+
+
+def test_a_variant_that_failed_says_why_in_its_cells() -> None:
+    cluster, single, redis = "cassandra_4/source/key", "mariadb/relational/key", "redis/source"
+    result = fake_result(
+        variants=[cluster, single, redis],
+        loads={id_of(name): {"load_s": 1.0, "settle_s": 0.0} for name in (cluster, single)},
+        runs={
+            id_of(cluster): [run_of_r1("too many tombstones", error=3)],
+            id_of(single): [run_of_r1("gone away", ok=2, error=1)],
+            id_of(redis): [],
+        },
+        failures={id_of(redis): {"step": "loading", "cause": "it does not fit into memory"}},
+    )
+    _, summary = of_variants({single: 1.0}, size="1GB")
+    tables = published_tables(LOG_ANALYTICS, {"": result}, {"": summary})
+    r1 = {
+        cell.column: cell
+        for table in tables
+        if table.title == "Appendices H and I, Q2 (App.H Table 9): sensor-key, 1GB"
+        for cell in table.cells
+        if cell.row.startswith("r1")
+    }
+    assert (r1["CA-SH"].state, r1["CA-SH"].why) == ("failed", "too many tombstones")
+    assert (r1["Redis"].state, r1["Redis"].why) == ("failed", "it does not fit into memory")
+    assert (r1["DB-O"].measured, r1["DB-O"].why) == (1.0, "1 of 3 requests failed: gone away")
 
 
 def test_the_five_questions_are_answered_from_the_figures() -> None:
@@ -253,23 +174,21 @@ def test_a_study_has_claims_sections_and_cells(cli: Cli, tmp_path: Path) -> None
     assert [claim["id"] for claim in summary["claims"]] == list(CLAIMS)
     assert all(claim["reason"] for claim in summary["claims"])
     assert [section["title"] for section in summary["result"]["sections"]] == ["The source's five questions", "Ratings in words"]
-    shown = cli("study", "show", "log-analytics", out, "--json").json["cells"]
-    assert len(shown) == sum(place.size == "1GB" for place in places())
-    assert {figure["state"] for figure in shown} == {"not applicable"}
+    shown = cli("study", "show", "log-analytics", out, "--json").json["published"]
+    assert {cell["state"] for table in shown for cell in table["cells"]} == {"not run", "not applicable", "no measurement"}
     assert cli("study", "show", "iot", out).exit_code == 2
     # Of several sizes, those that have results.
     parts = {"machine-log-1gb": "log", "machine-log-2gb": "not there yet"}
     series = {"format": 1, "name": "log-analytics", "title": "", "of": "datasets", "parts": parts}
     (tmp_path / "series.json").write_text(json.dumps(series), encoding="utf-8")
-    assert cli("study", "show", "log-analytics", tmp_path, "--json").json["cells"] == shown
+    of_series = cli("study", "show", "log-analytics", tmp_path, "--json").json["published"]
+    assert [table["title"] for table in of_series] == [table["title"] for table in shown]
 
 
-def test_cells_are_shown_in_some_tens_of_lines(cli: Cli) -> None:
+def test_what_the_paper_printed_is_shown_in_some_tens_of_lines(cli: Cli) -> None:
     shown = cli("study", "show", "log-analytics").out
-    assert "1,700 figures of the source" in shown
-    assert "not applicable" in shown
-    assert len(cli("study", "show", "log-analytics", "--json").json["cells"]) == 1700
-    assert "cells" not in cli("study", "show", "iot", "--json").json
+    assert "1,677 values that the paper printed" in shown
+    assert len(cli("study", "show", "log-analytics", "--json").json["published"]) == 50
 
 
 def test_results_of_something_else_are_refused(cli: Cli, study_folder: Path) -> None:

@@ -15,7 +15,7 @@ from sensorbench.claims.simulated import simulated_claims
 from sensorbench.results import read_run
 from sensorbench.studies.sensor_schemas import SENSOR_SCHEMAS
 from sensorbench.studies.sensor_schemas.claims import BATCHES, NEW_RANGE, QUANTITIES, READ, WRITE, readings
-from sensorbench.studies.sensor_schemas.sections import _tuned, published
+from sensorbench.studies.sensor_schemas.sections import _tuned
 from tests.conftest import Cli
 from tests.fake_evidence import FakeEvidence, Figures
 
@@ -67,8 +67,6 @@ def test_every_role_is_a_setting_of_its_parts() -> None:
     for claim in SENSOR_SCHEMAS.claims:
         for part, role in product(claim.parts, claim.requires):
             assert set(ROLES[role]) & measured[part], f"{claim.id}: {role} in {part}"
-    for name, role in {(figure["part"], figure["role"]) for figure in published()}:
-        assert set(ROLES[role]) & measured[name], role
 
 
 @pytest.mark.parametrize("claim", JUDGED, ids=lambda claim: claim.id)
@@ -82,12 +80,6 @@ def test_what_a_claim_speaks_of_is_known(claim: Claim) -> None:
                 assert part in {"", *claim.parts}, figure
                 assert role.strip() in (ROLES if rule.unless_missing else claim.requires), figure
                 assert part or len(claim.parts) == 1, f"{figure}: in which of {claim.parts}?"
-
-
-def test_published_figures_are_those_that_were_printed() -> None:
-    values = {(figure["role"], figure["operation"]): float(figure["value"]) for figure in published()}
-    assert values["TV 5MB", WRITE] / values["TV 15MB", WRITE] == pytest.approx(62_000 / 52_000)
-    assert values["T2", WRITE] / values["T1", WRITE] == pytest.approx(1.6)
 
 
 def test_readings_of_an_operation_follow_from_the_role() -> None:

@@ -26,6 +26,7 @@ from sensorbench.results.summary.claims import JudgedClaim
 from sensorbench.results.summary.comparison import ComparisonSummary, SeriesSummary
 from sensorbench.results.summary.envelope import Caveat, Summary
 from sensorbench.results.summary.kinds import SUMMARY_BY_KIND
+from sensorbench.results.summary.published import PublishedTable
 from sensorbench.results.tools import ToolResult
 
 if TYPE_CHECKING:
@@ -145,6 +146,13 @@ class Results(Generic[AnySummary]):
     def claims(self) -> tuple[JudgedClaim, ...]:
         """The published findings that these results judge, with their verdicts; empty where they judge none."""
         return tuple(self.summary.claims)
+
+    @property
+    def published(self) -> tuple[PublishedTable, ...]:
+        """The tables of the paper that a study repeats: each cell has the printed value, what was measured in its place, and their
+        ratio, or why there is none. Empty for what is no study.
+        """
+        return tuple(self.summary.published)
 
     def report(self, *, rewrite: bool = False) -> Path:
         """The page that shows these results, which is written where it is not there.

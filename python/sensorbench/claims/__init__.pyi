@@ -1,7 +1,7 @@
 from .claim import Claim, claims_in, load_claims
 from .deciding import decide
 from .evidence import Evidence, Quantity, Roles, variant_name
-from .expression import Figure
+from .expression import Expression, Figure
 from .figures import SIZE_VARIATION, FigureEvidence, NotMeasuredError, RunValues, WindowedSeries
 from .judgement import NOT_MEASURED, Cell, Judgement, Verdict, all_of, untested_for
 from .judging import Judge, Measured, common_verdict, judged, judged_by, judged_claim, measured, needs, not_tested
@@ -15,6 +15,7 @@ __all__ = [
     "Claim",
     "Equal",
     "Evidence",
+    "Expression",
     "Figure",
     "FigureEvidence",
     "Greater",

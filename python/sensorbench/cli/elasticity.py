@@ -26,11 +26,11 @@ from sensorbench.cli.model_options import takes
 from sensorbench.cli.options import DropAfter, DryRun, Json, NoOpen, Out, Replace
 from sensorbench.cli.output import (
     print_claims,
-    published_claims,
     published_claims_as_json,
     show_written,
 )
 from sensorbench.cli.printing import new_table, print_json
+from sensorbench.cli.published import planned_tables, show_published_and_claims
 from sensorbench.dataset import open_dataset
 from sensorbench.errors import DiskFullError, FailedError, InterruptedRunError, UsageError
 from sensorbench.paths import check_is_free, is_summary_of, new_results_folder
@@ -161,7 +161,9 @@ def show_elasticity_study(study: ElasticityStudy, *, as_json: bool) -> None:
     """What a study does to which clusters, and its claims."""
     if as_json:
         claims = published_claims_as_json(study.claims)
-        print_json({"name": study.name, **study.file.model_dump(mode="json"), "claims": claims})
+        print_json(
+            {"name": study.name, **study.file.model_dump(mode="json"), "claims": claims, "published": planned_tables(study.name)}
+        )
         return
     screen, file = console(), study.file
     screen.print(file.title, style="bold")
@@ -171,7 +173,7 @@ def show_elasticity_study(study: ElasticityStudy, *, as_json: bool) -> None:
         f"{' and '.join(file.targets)}, {file.nodes} node at the start: {', then '.join(file.changes)}; {file.repetitions} times each\n",
         highlight=False,
     )
-    screen.print(published_claims(study.claims))
+    show_published_and_claims(study.name, study.claims)
 
 
 @takes(ElasticityStudyOptions)

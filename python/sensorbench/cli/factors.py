@@ -12,11 +12,11 @@ from sensorbench.cli.dry_run import show_dry_run
 from sensorbench.cli.model_options import takes
 from sensorbench.cli.options import DryRun, Json, NoOpen, Out, Resume, require_out
 from sensorbench.cli.output import (
-    published_claims,
     published_claims_as_json,
     show_written,
 )
 from sensorbench.cli.printing import new_table, print_json
+from sensorbench.cli.published import planned_tables, show_published_and_claims
 from sensorbench.paths import new_results_folder
 from sensorbench.progress import ProgressReporter, console, print_labelled
 from sensorbench.results.summary.factors import FactorsSummary
@@ -28,7 +28,9 @@ def show_factor_study(study: FactorStudy, *, as_json: bool) -> None:
     """What a study varies, how its parameters are called today, and its claims."""
     if as_json:
         claims = published_claims_as_json(study.claims, with_parts=True)
-        print_json({"name": study.name, **study.file.model_dump(mode="json"), "claims": claims})
+        print_json(
+            {"name": study.name, **study.file.model_dump(mode="json"), "claims": claims, "published": planned_tables(study.name)}
+        )
         return
     screen = console()
     screen.print(study.file.title, style="bold")
@@ -40,7 +42,7 @@ def show_factor_study(study: FactorStudy, *, as_json: bool) -> None:
         levels = ", ".join(f"{level.name}{' (not of the paper)' if level.successor else ''}" for level in part.levels)
         screen.print(f"  part {name}: {part.title}; {' and '.join(part.loads)}: {levels}", highlight=False)
     screen.print()
-    screen.print(published_claims(study.claims, with_parts=True))
+    show_published_and_claims(study.name, study.claims, with_parts=True)
 
 
 def _parameters(study: FactorStudy) -> Table:

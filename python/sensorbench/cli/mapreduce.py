@@ -17,8 +17,9 @@ from sensorbench.benchmarks.mapreduce import (
 from sensorbench.cli.dry_run import show_dry_run
 from sensorbench.cli.model_options import takes
 from sensorbench.cli.options import DropAfter, DryRun, Json, NoOpen, Out, Replace
-from sensorbench.cli.output import published_claims, published_claims_as_json, show_written
+from sensorbench.cli.output import published_claims_as_json, show_written
 from sensorbench.cli.printing import new_table, print_json
+from sensorbench.cli.published import planned_tables, show_published_and_claims
 from sensorbench.dataset import open_dataset
 from sensorbench.errors import FailedError, UsageError
 from sensorbench.paths import check_is_free, new_results_folder
@@ -36,7 +37,15 @@ def show_mapreduce_study(study: MapReduceStudy, *, as_json: bool) -> None:
     if as_json:
         claims = published_claims_as_json(study.claims)
         printed = {name: gain.model_dump() for name, gain in study.printed.items()}
-        print_json({"name": study.name, **study.file.model_dump(mode="json"), "printed": printed, "claims": claims})
+        print_json(
+            {
+                "name": study.name,
+                **study.file.model_dump(mode="json"),
+                "printed": printed,
+                "claims": claims,
+                "published": planned_tables(study.name),
+            }
+        )
         return
     screen = console()
     screen.print(study.file.title, style="bold")
@@ -47,7 +56,7 @@ def show_mapreduce_study(study: MapReduceStudy, *, as_json: bool) -> None:
         f"executions: {study.file.executions}\n",
         highlight=False,
     )
-    screen.print(published_claims(study.claims))
+    show_published_and_claims(study.name, study.claims)
 
 
 @takes(MapReduceOptions)

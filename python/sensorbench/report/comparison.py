@@ -21,6 +21,7 @@ from sensorbench.report.measured import (
     requested_once,
     throughput,
 )
+from sensorbench.report.published import published_section
 from sensorbench.report.sections import own_sections
 from sensorbench.report.slowdowns import slowdowns
 from sensorbench.report.stall import stall_section
@@ -77,6 +78,7 @@ def comparison_page(summary: ComparisonSummary, result: ComparisonResult) -> Pag
             load_and_size(summary, result),
             one_at_a_time(summary.result),
             _models(summary.result),
+            published_section(summary.published),
             claims_section(summary.claims, study=result.manifest.plan.name),
             answers(summary),
             client_health(summary),

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 
 from sensorbench.report import formatting, parts
 from sensorbench.report.claims import claims_section
+from sensorbench.report.published import published_section
 from sensorbench.results.page import Columns, Details, Items, Line, Page, Piece, Section, Table, Text
 from sensorbench.results.summary.elasticity import (
-    ElasticityComparisonFigures,
     ElasticityComparisonSummary,
-    PublishedFigure,
     TransitionFigure,
 )
 from sensorbench.results.summary.envelope import Caveat
+from sensorbench.results.summary.published import formula, printed_by_figure
 
 # Figures: their words, and what kind of values they are.
 FIGURES = {
@@ -42,7 +42,8 @@ def elasticity_comparison_page(summary: ElasticityComparisonSummary) -> Page:
         title=summary.title,
         head=[Text([parts.joined(links), "."], "about"), _warnings(summary.warnings)],
         sections=[
-            Section("figures", "Stabilisation and scores", [_figures(summary.result), Text(note, "note")]),
+            Section("figures", "Stabilisation and scores", [_figures(summary), Text(note, "note")]),
+            published_section(summary.published),
             claims_section(summary.claims, study="elasticity"),
             parts.reproduce(*(work.command for work in works)),
         ],
@@ -57,16 +58,16 @@ def _warnings(caveats: Sequence[Caveat]) -> Details | None:
     return Details(f"{len(caveats)} warning{'s' if len(caveats) != 1 else ''}", [Items(lines)])
 
 
-def _figures(result: ElasticityComparisonFigures) -> Table:
-    """A row for each role, transition and figure of which there is anything: here, and in the paper."""
+def _figures(summary: ElasticityComparisonSummary) -> Table:
+    """A row for each role, transition and figure that was measured, with the paper's."""
+    result, printed = summary.result, printed_by_figure(summary.published)
     here = {(figure.role, figure.transition, figure.figure): figure for figure in result.figures}
-    there = {(figure.role, figure.transition, figure.figure): figure for figure in result.published}
     places = [
         (role, transition, figure)
         for role in result.roles
-        for transition in sorted({place[1] for place in [*here, *there] if place[0] == role})
+        for transition in sorted({place[1] for place in here if place[0] == role})
         for figure in FIGURES
-        if (role, transition, figure) in here or (role, transition, figure) in there
+        if (role, transition, figure) in here
     ]
     columns: Columns = [
         ("database", "text"),
@@ -81,7 +82,7 @@ def _figures(result: ElasticityComparisonFigures) -> Table:
             result.roles[role],
             str(transition + 1),
             FIGURES[figure][0],
-            *_beside(here.get(place), there.get(place), FIGURES[figure][1]),
+            *_beside(here[place], printed.get(formula(figure, role, transition + 1)), FIGURES[figure][1]),
         ]
         for place in places
         for role, transition, figure in [place]
@@ -89,13 +90,10 @@ def _figures(result: ElasticityComparisonFigures) -> Table:
     return Table(columns, rows)
 
 
-def _beside(here: TransitionFigure | None, there: PublishedFigure | None, kind: str) -> list[Line]:
+def _beside(here: TransitionFigure, printed: float | None, kind: str) -> list[Line]:
     """What was measured, how often, and what the paper has."""
-    measured: list[Line] = [None, None]
-    if here:
-        ends = (_value(end, kind) if end is not None else None for end in (here.low, here.high))
-        measured = [[_value(here.value, kind), parts.between(*ends)], str(here.runs)]
-    return [*measured, [_value(there.value, kind), parts.muted(there.note) if there.note else ""] if there else None]
+    ends = (_value(end, kind) if end is not None else None for end in (here.low, here.high))
+    return [[_value(here.value, kind), parts.between(*ends)], str(here.runs), None if printed is None else _value(printed, kind)]
 
 
 def _value(value: float | None, kind: str) -> str:

@@ -9,11 +9,13 @@ from sensorbench.report import charts, formatting, parts
 from sensorbench.report.claims import claims_section, verdict_counts
 from sensorbench.report.effects import effects
 from sensorbench.report.parallel import ParallelRow, parallel, places
-from sensorbench.results.factors import FILLED, Where
+from sensorbench.report.published import published_section
+from sensorbench.results.factors import FILLED
 from sensorbench.results.page import Block, Chart, ChartSpec, Columns, Facts, Line, Page, Piece, Section, Table, Text, ValueKind
 from sensorbench.results.summary.claims import MeasuredFigure
 from sensorbench.results.summary.comparison import ShownEffect
 from sensorbench.results.summary.factors import FactorCell, FactorPartFigures, FactorsFigures, FactorsSummary, LevelFigures
+from sensorbench.results.summary.published import formula, printed_by_figure
 
 DEFAULT = "default"
 OBJECTIVE = "p99_of_offered_s"
@@ -56,9 +58,10 @@ def factors_page(summary: FactorsSummary) -> Page:
             Text(headline(summary), "headline"),
         ],
         sections=[
-            _charts(result),
-            *(_part(result, name) for name in result.parts),
+            _charts(summary),
+            *(_part(summary, name) for name in result.parts),
             _own(result),
+            published_section(summary.published),
             claims_section(summary.claims, study=result.name),
             _parameters(result),
             _setting(summary),
@@ -98,27 +101,27 @@ def last_steps(part: FactorPartFigures) -> list[LevelFigures]:
     return list(last.values())
 
 
-def _part(result: FactorsFigures, name: str) -> Section:
+def _part(summary: FactorsSummary, name: str) -> Section:
     """A part of the study: its levels at rates, and while all records were written."""
-    part = result.parts[name]
+    part = summary.result.parts[name]
     if not part.rows:
         return Section(name, part.title, [Text(part.about), Text("Nothing of it was measured yet.", "note")])
     note = (
         f"Means over the rounds; below, the ratio to {part.base}, and what the paper printed: hit rates as they are, all others as a ratio "
         f"to {part.base} (its load, which has no unit, is compared with server CPUs)."
     )
-    tables = (_levels(result, name, is_filled=is_filled) for is_filled in (False, True))
+    tables = (_levels(summary, name, is_filled=is_filled) for is_filled in (False, True))
     return Section(name, part.title, [Text(part.about), *tables, Text(note, "note")])
 
 
-def _levels(result: FactorsFigures, name: str, *, is_filled: bool) -> Table | None:
+def _levels(summary: FactorsSummary, name: str, *, is_filled: bool) -> Table | None:
     """The levels of a part by what was measured: of putting records there, or of rates."""
-    part = result.parts[name]
+    result, part = summary.result, summary.result.parts[name]
     rows = [row for row in part.rows if (row.where == FILLED) == is_filled]
     figures = [figure for figure in FIGURES if any(figure in row.figures for row in rows)]
     if not figures:
         return None
-    printed = {(row.part, row.level, row.load, row.where, row.figure): row.value for row in result.published}
+    printed = printed_by_figure(summary.published)
     columns: Columns = [
         ("level", "text"),
         ("writing all records" if is_filled else "load", "text"),
@@ -147,14 +150,9 @@ def _figure(part: FactorPartFigures, row: LevelFigures, figure: str, printed: st
     return [value, ratio, parts.muted(f"published {printed}") if printed else ""]
 
 
-def _published(
-    printed: Mapping[tuple[str, str, str, Where, str], float], name: str, part: FactorPartFigures, row: LevelFigures, figure: str
-) -> str:
+def _published(printed: Mapping[str, float], name: str, part: FactorPartFigures, row: LevelFigures, figure: str) -> str:
     """What the paper printed for a level, of all but hit rates to its base's; empty where it printed nothing."""
-    value, base = (
-        printed.get((name, level, row.load, row.where, "load" if figure == "server_cpu" else figure))
-        for level in (row.level, part.base)
-    )
+    value, base = (printed.get(formula(figure, row.load, name, level, row.where)) for level in (row.level, part.base))
     if figure == "hit_rate":
         return f"{value:.3f}" if value is not None else ""
     # A level to itself says nothing.
@@ -227,10 +225,11 @@ def _setting(summary: FactorsSummary) -> Section:
     return Section("setup", "Setup", [Facts(facts)])
 
 
-def _charts(result: FactorsFigures) -> Section | None:
+def _charts(summary: FactorsSummary) -> Section | None:
     """What settings do, in pictures; those without data are left out."""
+    result = summary.result
     blocks: list[Block] = []
-    if hits := _hit_rows(result):
+    if hits := _hit_rows(summary):
         note = (
             "Each rate begins with empty caches; the hit rate is that of the last quarter of the step. As published: one rate after the "
             "other, so that later rates found warmer caches."
@@ -258,10 +257,10 @@ class _HitRow(NamedTuple):
     source: str
 
 
-def _hit_rows(result: FactorsFigures) -> list[_HitRow]:
+def _hit_rows(summary: FactorsSummary) -> list[_HitRow]:
     """Hit rates of the part whose levels differ in them: here and as published."""
-    rows = []
-    for name, part in result.parts.items():
+    rows, printed = [], printed_by_figure(summary.published)
+    for name, part in summary.result.parts.items():
         of_part = [row for row in part.rows if row.load == "read" and row.rate_per_s and "hit_rate" in row.figures]
         if part.base == DEFAULT or not of_part:
             continue
@@ -272,10 +271,10 @@ def _hit_rows(result: FactorsFigures) -> list[_HitRow]:
         ]
         shares = sorted({rate / max(rates) for rate in rates})
         rows += [
-            _HitRow(part.title, row.level, shares[row.where], row.value, "published")
-            for row in result.published
-            if (row.part, row.figure, row.load) == (name, "hit_rate", "read")
-            if row.where != FILLED and row.where < len(shares)
+            _HitRow(part.title, level, shares[step], printed[figure], "published")
+            for level in part.levels
+            for step in range(len(shares))
+            if (figure := formula("hit_rate", "read", name, level, step)) in printed
         ]
     return rows
 

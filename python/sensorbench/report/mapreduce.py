@@ -7,6 +7,7 @@ import altair as alt
 
 from sensorbench.report import charts, formatting, parts
 from sensorbench.report.claims import claims_section
+from sensorbench.report.published import published_section
 from sensorbench.results.page import (
     Chart,
     ChartSpec,
@@ -52,6 +53,7 @@ def mapreduce_page(summary: MapReduceSummary) -> Page:
             _words(result) if result.cells else None,
             _gaps(result),
             _environment(summary),
+            published_section(summary.published),
             _claims(summary),
             parts.reproduce(summary.command, version=summary.version),
         ],

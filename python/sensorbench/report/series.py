@@ -9,6 +9,7 @@ import altair as alt
 from sensorbench.report import charts, parts
 from sensorbench.report.build import REPORT_FILE
 from sensorbench.report.claims import claims_section, finding, verdict
+from sensorbench.report.published import published_section
 from sensorbench.report.sections import own_sections
 from sensorbench.results.page import Chart, ChartSpec, Columns, Grid, Line, Page, Piece, Section, Table, Text
 from sensorbench.results.summary.claims import VerdictOf
@@ -41,6 +42,7 @@ def series_page(summary: SeriesSummary) -> Page:
             _parts(result),
             *own_sections(result.sections),
             Section("growth", "How it grows with the data", [Grid(grown)]) if grown else None,
+            published_section(summary.published),
             _claims(summary) if summary.claims else None,
             parts.reproduce(summary.command, version=summary.version),
         ],

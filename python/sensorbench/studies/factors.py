@@ -1,6 +1,6 @@
 """Studies of factors: what varies is settings of a server, not databases and schemas. Their claims are judged by the figures of levels."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -21,7 +21,9 @@ from sensorbench.claims import (
 )
 from sensorbench.results.factors import FILLED, LAST, FactorsResult, Where
 from sensorbench.results.summary.claims import JudgedClaim
-from sensorbench.results.summary.factors import FactorsSummary, PublishedFigure
+from sensorbench.results.summary.factors import FactorsSummary
+from sensorbench.results.summary.published import PublishedTable
+from sensorbench.studies.published import Found, found_in, measured_by, published_of
 
 # What claims of one study speak of besides the figures of levels; each is made of all results.
 FactorQuantity = Callable[[FactorsResult], RunValues | None]
@@ -62,36 +64,66 @@ class FactorEvidence(FigureEvidence):
         return self.result.manifest.plan.scale if name == "scale" else None
 
 
+def _found(evidence: FactorEvidence, figure: Figure) -> Found:
+    """What was measured of a figure, or why it was not."""
+    found = found_in(evidence, figure)
+    if found.value is not None or found.why:
+        return found
+    load, part, level, *_ = figure.arguments
+    plan = evidence.result.manifest.plan
+    if part not in plan.parts:
+        return Found(None, "not run", f"part {part} was not run")
+    cells = [name for name, cell in plan.cells.items() if cell.load == load and (part, level) in cell.levels]
+    failed = next((each for name in cells for each in evidence.result.measurements[name] if each.outcome == "failed"), None)
+    if failed is not None:
+        return Found(None, "failed", failed.reason or "it failed")
+    return Found(
+        None,
+        "not run",
+        "servers did not report it" if measurements_of(evidence.result, load, (part, level)) else "the work ended before",
+    )
+
+
 def _where(word: str) -> Where:
     return FILLED if word == FILLED else LAST if word == "last" else int(word)
 
 
 @dataclass(frozen=True)
 class FactorStudy:
-    """A study of factors: what it varies, its claims with what they speak of besides figures of levels, and what the paper printed."""
+    """A study of factors: what it varies, and its claims with what they speak of besides figures of levels."""
 
     name: str
     file: FactorsFile
     claims: tuple[Claim, ...]
     quantities: Mapping[str, FactorQuantity] = field(default_factory=dict)
-    published: Sequence[PublishedFigure] = ()
 
     @classmethod
-    def load(
-        cls, folder: Path, quantities: Mapping[str, FactorQuantity], published: Callable[[Path], Sequence[PublishedFigure]]
-    ) -> "FactorStudy":
+    def load(cls, folder: Path, quantities: Mapping[str, FactorQuantity]) -> "FactorStudy":
         """The study in a folder of the package. Every part that a claim names must be there."""
         claims = load_claims(folder / "claims.toml")
         file = toml_file.load(folder / "study.toml", FactorsFile)
         homeless = [claim.id for claim in claims if not set(claim.parts) <= file.parts.keys()]
         if homeless:
             raise AssertionError(f"{folder}: claims name parts that the study does not have: {homeless}")
-        return cls(folder.name.replace("_", "-"), file, claims, quantities, published(folder / "published.csv"))
+        return cls(folder.name.replace("_", "-"), file, claims, quantities)
 
     def summarise(self, result: FactorsResult) -> FactorsSummary:
         """The summary of results of this study, with its judged claims and what the paper printed."""
         evidence = FactorEvidence(result, self.quantities)
-        return summarise_factors(self.file, result, [self._judged(claim, evidence) for claim in self.claims], self.published)
+        summary = summarise_factors(self.file, result, [self._judged(claim, evidence) for claim in self.claims])
+        return summary.model_copy(update={"published": self._published(evidence)})
+
+    def _published(self, evidence: FactorEvidence) -> list[PublishedTable]:
+        """The tables of the paper with the means over rounds."""
+        published, plan = published_of(self.name), evidence.result.manifest.plan
+        if published is None:
+            return []
+        measure = measured_by(lambda figure: _found(evidence, figure))
+        conditions = (
+            f"Measured at scale {plan.scale:g} with rates of this machine, each held for {plan.step_s:g} s: the paper's rates are shares of what "
+            "its machines took."
+        )
+        return published.tables(measure, scale=plan.scale, conditions=conditions)
 
     def _judged(self, claim: Claim, evidence: FactorEvidence) -> JudgedClaim:
         absent = [part for part in claim.parts if part not in evidence.result.manifest.plan.parts]

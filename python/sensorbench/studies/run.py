@@ -32,6 +32,7 @@ from sensorbench.runner import (
 from sensorbench.schemas import load_operations, load_schema
 from sensorbench.schemas.operations import ParameterSource
 from sensorbench.studies.options import StudyOptions
+from sensorbench.studies.published_comparison import published_tables, tables_of_part
 from sensorbench.studies.registry import STUDIES
 from sensorbench.studies.study import Grid, Layout, Models, Study, StudyPart
 
@@ -335,4 +336,7 @@ def summarise(result: ComparisonResult) -> ComparisonSummary:
     }
     claims = [judged(claim, study, [by]) for claim in study.claims if claim.parts in ([], [part])]
     warnings = [*summary.warnings, *(study.caveats(by.evidence, summary) if study.caveats else [])]
-    return summary.model_copy(update={"claims": claims, "warnings": warnings, "result": summary.result.model_copy(update=own)})
+    tables = published_tables(study, {part: result}, {part: summary})
+    published = tables_of_part(tables, part) if part else tables
+    own_result = summary.result.model_copy(update=own)
+    return summary.model_copy(update={"claims": claims, "published": published, "warnings": warnings, "result": own_result})

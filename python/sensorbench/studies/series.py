@@ -15,6 +15,8 @@ from sensorbench.results.summary.comparison import (
     StudySection,
 )
 from sensorbench.results.summary.envelope import envelope
+from sensorbench.results.summary.published import PublishedTable
+from sensorbench.studies.published_comparison import published_tables, tables_of_datasets
 from sensorbench.studies.registry import STUDIES
 from sensorbench.studies.study import Study
 
@@ -64,6 +66,7 @@ def summarise_series(
         answers_equal=False if False in equal else None if None in equal or not equal else True,
         warnings=[],
         claims=claims,
+        published=_published(manifest, results, summaries),
         result=SeriesFigures(
             name=manifest.plan.name,
             of=manifest.plan.of,
@@ -98,6 +101,18 @@ def _of_study(
     else:
         growth, claims = [], claims_over_parts(study, by, summaries) if study else []
     return growth, claims, [section.described() for section in sections]
+
+
+def _published(
+    manifest: SeriesManifest, results: dict[str, ComparisonResult], summaries: dict[str, ComparisonSummary]
+) -> list[PublishedTable]:
+    """The paper's tables with what all parts measured; of datasets, with what each measured of its size."""
+    study = STUDIES.get(manifest.plan.name)
+    if study is None:
+        return []
+    if manifest.plan.of == "datasets":
+        return tables_of_datasets([summary.published for summary in summaries.values()])
+    return published_tables(study, results, summaries)
 
 
 def _part(manifest: SeriesManifest, name: str, summary: ComparisonSummary) -> SeriesPart:

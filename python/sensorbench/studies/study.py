@@ -1,8 +1,7 @@
 """What a study is, and what a claim needs to be judged."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, astuple, dataclass, field
-from functools import partial
+from dataclasses import asdict, dataclass, field
 from itertools import product
 from pathlib import Path
 from types import MappingProxyType
@@ -12,7 +11,6 @@ from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from sensorbench import toml_file
 from sensorbench.claims import Claim, Evidence, Judge, Quantity, Roles, load_claims
-from sensorbench.results import ComparisonResult
 from sensorbench.results.summary.comparison import (
     ComparisonSummary,
     SectionColumn,
@@ -27,7 +25,6 @@ from sensorbench.runner import Workload
 from sensorbench.schemas.schema_file import ParameterValue
 from sensorbench.studies.pictures import Curves, Effect, Front, Requests
 
-FigureState = Literal["run", "not applicable", "failed"]
 Kind = Literal["text", "variant", "duration_s", "bytes", "ratio", "share", "count", "whole", "number"]
 
 
@@ -181,41 +178,6 @@ def _laid_over(study: dict[str, Any], part: dict[str, Any]) -> dict[str, Any]:
     return {**shared, **part, "parameter_sources": sources, "workload": {**workload, **own}}
 
 
-@dataclass(frozen=True)
-class PublishedFigure:
-    """One figure of the source study, and whether there is one of this study: `why` says where it is from, or why there is none.
-    `range` is empty where the operation has none.
-    """
-
-    size: str
-    level: str
-    system: str
-    operation: str
-    range: str
-    state: FigureState
-    why: str
-
-
-def grouped(figures: Sequence[PublishedFigure]) -> list[tuple[str, ...]]:
-    """Cells that are equal but for one word as one row, system by system: system, levels, sizes, operations with their ranges, state
-    and why.
-    """
-    ranges, sizes, systems = ([*dict.fromkeys(getattr(figure, of) for figure in figures)] for of in ("range", "size", "system"))
-    rows: list[tuple[str, ...]] = [astuple(figure) for figure in figures]
-    rows = _joined([(system, level, size, *rest) for size, level, system, *rest in rows], 4, partial(range_text, order=ranges))
-    rows = [(*place, f"{operation} {among}".strip(), state, why) for *place, operation, among, state, why in rows]
-    rows = _joined(_joined(rows, 3, ", ".join), 2, partial(range_text, order=sizes))
-    return sorted(_joined(rows, 1, ", ".join), key=lambda row: systems.index(row[0]))
-
-
-def _joined(rows: Sequence[tuple[str, ...]], place: int, join: Callable[[list[str]], str]) -> list[tuple[str, ...]]:
-    """Rows that are equal but for the word at one place as one row, with those words joined."""
-    words: dict[tuple[str, ...], list[str]] = {}
-    for row in rows:
-        words.setdefault((*row[:place], *row[place + 1 :]), []).append(row[place])
-    return [(*row[:place], join(of_row), *row[place:]) for row, of_row in words.items()]
-
-
 def range_text(words: list[str], order: Sequence[str]) -> str:
     """Words that follow one another in the order by the first and the last of them."""
     start = order.index(words[0])
@@ -262,8 +224,6 @@ class Section:
         )
 
 
-# The cells of the source study, or those that are of the size of results.
-FiguresOf = Callable[[ComparisonResult | None], list[PublishedFigure]]
 # The sections that follow from the measurements and their summary.
 SectionsOf = Callable[["Evidence", ComparisonSummary], list[Section]]
 # What readers of a comparison's figures must know, as only the study can see.
@@ -274,9 +234,7 @@ SeriesSectionsOf = Callable[[dict[str, "Evidence"], dict[str, ComparisonSummary]
 
 @dataclass(frozen=True)
 class Study:
-    """A study: its grid, its claims, and how each claim is judged. Some say which cells of their source they measure, and have
-    sections of their own.
-    """
+    """A study: its grid, its claims, and how each claim is judged. Some have sections of their own."""
 
     name: str
     file: StudyFile
@@ -284,7 +242,6 @@ class Study:
     # Who judges the claims that no rule fits, and what claims of this study alone speak of.
     judges: Mapping[str, Judge] = field(default_factory=dict)
     quantities: Mapping[str, Quantity] = field(default_factory=dict)
-    published: FiguresOf | None = None
     sections: SectionsOf | None = None
     series_sections: SeriesSectionsOf | None = None
     caveats: CaveatsOf | None = None
@@ -306,7 +263,6 @@ class Study:
         *,
         judges: Mapping[str, Judge] = MappingProxyType({}),
         quantities: Mapping[str, Quantity] = MappingProxyType({}),
-        published: FiguresOf | None = None,
         sections: SectionsOf | None = None,
         series_sections: SeriesSectionsOf | None = None,
         caveats: CaveatsOf | None = None,
@@ -320,4 +276,4 @@ class Study:
         if homeless:
             raise AssertionError(f"{folder}: claims name parts that the study does not have: {homeless}")
         name = folder.name.replace("_", "-")
-        return cls(name, file, claims, judges, quantities, published, sections, series_sections, caveats)
+        return cls(name, file, claims, judges, quantities, sections, series_sections, caveats)

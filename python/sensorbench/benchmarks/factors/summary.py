@@ -26,7 +26,6 @@ from sensorbench.results.summary.factors import (
     LevelChoice,
     LevelFigure,
     LevelFigures,
-    PublishedFigure,
 )
 
 OF_FILLED = (
@@ -56,10 +55,8 @@ OF_STEPS = (
 IN_PROPORTION = 1.5
 
 
-def summarise_factors(
-    file: FactorsFile, result: FactorsResult, claims: Sequence[JudgedClaim] = (), published: Sequence[PublishedFigure] = ()
-) -> FactorsSummary:
-    """The summary of a study on disk, with its judged claims and what the paper printed."""
+def summarise_factors(file: FactorsFile, result: FactorsResult, claims: Sequence[JudgedClaim] = ()) -> FactorsSummary:
+    """The summary of a study on disk, with its judged claims."""
     manifest = result.manifest
     at = scaled(file, manifest.plan.scale, manifest.plan.step_s)
     own = best_draft(file, result)
@@ -78,7 +75,6 @@ def summarise_factors(
             parts={name: _part(file, name, part, result) for name, part in parts.items()},
             cells=[_cell(result, cell) for cell in manifest.plan.cells],
             best_draft=BestDraftFigures(choices=choices, changed=at.configuration(own.changed)),
-            published=list(published),
         ),
     )
 

@@ -199,23 +199,12 @@ class TransitionFigure(MeasuredFigure):
     figure: str
 
 
-class PublishedFigure(SummaryPart):
-    """The same figure in the paper."""
-
-    role: str
-    transition: int
-    figure: str
-    value: float
-    note: str
-
-
 class ElasticityComparisonFigures(SummaryPart):
-    """What was measured, beside what the paper has."""
+    """What was measured of several clusters."""
 
     works: list[ComparedCluster]
     roles: dict[str, str] = Field(description="The databases of the study: their titles, by role.")
     figures: list[TransitionFigure]
-    published: list[PublishedFigure]
 
 
 class ElasticityComparisonSummary(Summary[ElasticityComparisonFigures]):

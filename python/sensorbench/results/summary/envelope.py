@@ -11,6 +11,7 @@ from sensorbench.results.described import Environment
 from sensorbench.results.manifest import BaseManifest, RunManifest, Status, VariantManifest
 from sensorbench.results.summary.claims import JudgedClaim
 from sensorbench.results.summary.part import SummaryPart
+from sensorbench.results.summary.published import PublishedTable
 
 SUMMARY_FORMAT: Literal[2] = 2
 
@@ -67,6 +68,9 @@ class Summary(SummaryPart, Generic[Result]):
     )
     warnings: list[Caveat]
     claims: list[JudgedClaim] = []
+    published: list[PublishedTable] = Field(
+        default=[], description="What the paper of a study printed, and what was measured in its place."
+    )
     result: Result
 
 

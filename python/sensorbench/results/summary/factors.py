@@ -87,18 +87,6 @@ class BestDraftFigures(SummaryPart):
     changed: dict[str, str]
 
 
-class PublishedFigure(SummaryPart):
-    """A figure that the paper printed, for a level under a load."""
-
-    part: str
-    level: str
-    load: str
-    where: Where
-    figure: str
-    value: float
-    note: str
-
-
 class FactorsFigures(SummaryPart):
     """What was varied, and what each level does."""
 
@@ -120,7 +108,6 @@ class FactorsFigures(SummaryPart):
     parts: dict[str, FactorPartFigures]
     cells: list[FactorCell]
     best_draft: BestDraftFigures
-    published: list[PublishedFigure]
 
 
 class FactorsSummary(Summary[FactorsFigures]):

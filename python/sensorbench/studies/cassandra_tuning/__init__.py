@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from sensorbench.studies.cassandra_tuning.claims import QUANTITIES
-from sensorbench.studies.cassandra_tuning.published import published
 from sensorbench.studies.factors import FactorStudy
 
-CASSANDRA_TUNING = FactorStudy.load(Path(__file__).parent, QUANTITIES, published)
+CASSANDRA_TUNING = FactorStudy.load(Path(__file__).parent, QUANTITIES)

@@ -1,33 +1,14 @@
 """The figures that the study's claims are about: of each database its transitions to more nodes, each measured in one work or several."""
 
-import csv
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sensorbench.analysis.intervals import Interval, mean_over_runs
 from sensorbench.claims import Figure, FigureEvidence, RunValues, WindowedSeries
-from sensorbench.results.summary.elasticity import ElasticitySummary, NodeLoad, PublishedFigure, Transition
-
-# Figures: what they are called by the source, and the factor to our unit.
-_PRINTED = {
-    "data-transfer-time": ("transfer_s", 60.0),
-    "additional-stabilization-time": ("additional_s", 60.0),
-    "total-stabilization-time": ("total_s", 60.0),
-    "elasticity-score": ("elasticity", 1.0),
-    "scalability-score": ("scalability", 1.0),
-    "average-of-average-times": ("av_s", 1.0),
-    "standard-deviation": ("sd_s", 1.0),
-    "peak-over-average-level": ("peak_over_level", 1.0),
-}
-_HOTTEST, _SERVED = "requests-served-by-hottest-server", "requests-served-total"
-# Nodes at which the source's transitions began.
-_BEGAN = (6, 12, 24)
-_NODES = re.compile(r"(\d+)(?: to \d+)? nodes")
+from sensorbench.results.summary.elasticity import ElasticitySummary, NodeLoad, Transition
 
 # The place of figures that a run without a change has.
 STABLE = "stable"
@@ -193,31 +174,3 @@ def _hottest_share(servers: Mapping[str, NodeLoad]) -> float | None:
     served = [server.requests.before or 0.0 for server in servers.values()]
     total = sum(served, 0.0)
     return max(served) / total if len(served) > 1 and total > 0.0 else None
-
-
-def published(file: Path, names: Mapping[str, str]) -> list[PublishedFigure]:
-    """What the paper has of databases whose names there, `names`, have roles. Times in s."""
-    with file.open(encoding="utf-8", newline="") as text:
-        rows = list(csv.DictReader(text))
-    found = [printed for row in rows if row["system"] in names for printed in _printed(row, names[row["system"]])]
-    hottest, served = ([row for row in rows if row["metric"] == metric] for metric in (_HOTTEST, _SERVED))
-    shares = [
-        _published(entry, names[entry["system"]], "hottest_share", float(entry["value"]) / float(all_["value"]))
-        for entry, all_ in zip(hottest, served, strict=True)
-    ]
-    return [*found, *shares]
-
-
-def _printed(row: dict[str, str], role: str) -> list[PublishedFigure]:
-    if row["metric"] not in _PRINTED:
-        return []
-    figure, factor = _PRINTED[row["metric"]]
-    return [_published(row, role, figure, float(row["value"].lstrip(">")) * factor)]
-
-
-def _published(row: dict[str, str], role: str, figure: str, value: float) -> PublishedFigure:
-    nodes = _NODES.search(row["configuration"])
-    if nodes is None:
-        raise AssertionError(f"{row['configuration']}: no number of nodes")
-    note = "" if row["note"] == "-" else row["note"]
-    return PublishedFigure(role=role, transition=_BEGAN.index(int(nodes[1])), figure=figure, value=value, note=note)

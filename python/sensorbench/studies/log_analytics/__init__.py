@@ -3,10 +3,7 @@
 from pathlib import Path
 
 from sensorbench.studies.log_analytics.claims import JUDGES, QUANTITIES
-from sensorbench.studies.log_analytics.published import published_figures
 from sensorbench.studies.log_analytics.sections import sections
 from sensorbench.studies.study import Study
 
-LOG_ANALYTICS = Study.load(
-    Path(__file__).parent, judges=JUDGES, quantities=QUANTITIES, published=published_figures, sections=sections
-)
+LOG_ANALYTICS = Study.load(Path(__file__).parent, judges=JUDGES, quantities=QUANTITIES, sections=sections)

@@ -23,14 +23,13 @@ from sensorbench.claims import (
     decide,
     untested_for,
 )
-from sensorbench.studies.log_analytics.published import (
+from sensorbench.studies.log_analytics.systems import (
     CLUSTERED,
     COUNT_RANGE,
     FETCH_RANGE,
     LEVELS,
     RANGES,
     RELATIONAL,
-    Place,
     role,
     size_of,
     variant_at,
@@ -72,11 +71,19 @@ def _records(evidence: Evidence) -> int:
     return int(evidence.result.manifest.plan.dataset["relations"]["log"]["rows"])
 
 
+def _snapshot_bytes(evidence: Evidence, role: str, others: Sequence[str]) -> RunValues | None:
+    """The size of the file in which a server keeps what it has in memory, where one was written."""
+    del others
+    size = evidence.result.snapshot_bytes(evidence.roles[role])
+    return None if size is None else RunValues.exactly(float(size))
+
+
 QUANTITIES: dict[str, Quantity] = {
     "fetch_latency": _over_ranges(FETCH_RANGE),
     "count_latency": _over_ranges(COUNT_RANGE),
     "raw_bytes": lambda evidence, role, others: RunValues.exactly(float(RAW_BYTES_A_RECORD * _records(evidence))),
     "loaded_share": _loaded_share,
+    "snapshot_bytes": _snapshot_bytes,
 }
 
 
@@ -103,8 +110,7 @@ Outcome = Literal["failed", "answered", "undecided"]
 
 def _fails_in(system: str, evidence: Evidence) -> Cell:
     result = evidence.result
-    places = [Place(size_of(result) or "", level, system, "Q2", "r1") for level in KEYED]
-    variants = [variant for place in places if (variant := variant_at(variants_for(place), result)) is not None]
+    variants = [variant for level in KEYED if (variant := variant_at(variants_for(system, level), result)) is not None]
     of_variants = Evidence(result, {variant: variant for variant in variants}, evidence.metric)
     outcomes = {variant: _outcome(of_variants, variant) for variant in variants}
     known = {variant: outcome for variant, outcome in outcomes.items() if outcome is not None}

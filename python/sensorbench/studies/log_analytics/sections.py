@@ -1,9 +1,7 @@
-"""What the report of the persistent-log study has to itself: ratings in words, the source's five questions answered, and its own
-figures beside those measured here.
-"""
+"""What the report of the persistent-log study has to itself: ratings in words, and the paper's five questions answered."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,28 +9,21 @@ from typing import Any
 from sensorbench.claims import Evidence, variant_name
 from sensorbench.results import VariantManifest
 from sensorbench.results.summary.comparison import ComparisonSummary
-from sensorbench.studies.log_analytics.published import (
-    BY_COPY,
+from sensorbench.studies.log_analytics.systems import (
     CASSANDRA,
     COUNT_RANGE,
     FETCH_RANGE,
     FILE,
     LEVELS,
     LOOK_UP,
-    ON_DISK,
     RANGES,
-    REDIS,
-    STRUCTURES,
-    Place,
-    Published,
-    published,
     ratings,
     size_of,
     variant_at,
     variants_for,
     with_schema,
 )
-from sensorbench.studies.study import Column, Kind, Section, range_text
+from sensorbench.studies.study import Column, Section, range_text
 
 # A rating is for times up to so many times the best of the column.
 RATINGS = ((2.0, "very good"), (5.0, "good"), (20.0, "medium"), (100.0, "bad"))
@@ -55,7 +46,6 @@ _SAME_MACHINE = (
     "All processes are on one machine and share its processors, its memory and its disk, as in the source: that shows what "
     "splitting into processes costs, not what distribution gains."
 )
-_SIZES_DESCRIBED = ("size", "RAM", "disk")
 # Roles of variants that play a system's part but for how they were loaded.
 _OTHER_LOADERS = ("by writes", "by COPY", "by pipe")
 
@@ -113,7 +103,7 @@ class Measured:
 def sections(evidence: Evidence, summary: ComparisonSummary) -> list[Section]:
     """The sections of the report."""
     measured = Measured(evidence, summary)
-    found = [_questions(measured), _ratings(measured), *_beside(measured)]
+    found = [_questions(measured), _ratings(measured)]
     return [section for section in found if section.rows]
 
 
@@ -304,9 +294,7 @@ def _optimizers(measured: Measured) -> str:
 
 
 def _consistency(measured: Measured) -> str:
-    replicas = _compared(
-        measured, variants_for(Place("", "key", "CA-SH-R3-S", LOAD)), variants_for(Place("", "key", "CA-SH-R3-W", LOAD))
-    )
+    replicas = _compared(measured, variants_for("CA-SH-R3-S", "key"), variants_for("CA-SH-R3-W", "key"))
     first = (
         f"With three replicas, waiting for all instead of one takes {replicas}; the weak configuration is not durable either, as in the source."
         if replicas
@@ -331,7 +319,7 @@ def _processes(measured: Measured) -> str:
     parts = [
         f"{what} take {ratios}"
         for what, many, pair in pairs
-        if (ratios := _compared(measured, variants_for(Place("", "key", many, LOAD)), variants_for(Place("", "key", pair, LOAD))))
+        if (ratios := _compared(measured, variants_for(many, "key"), variants_for(pair, "key")))
     ]
     spread = _compared(measured, with_schema("Redis-SH", "spread"), with_schema("Redis-SH", "source"))
     if spread:
@@ -345,118 +333,6 @@ def _compared(measured: Measured, above: Sequence[str], below: Sequence[str]) ->
     ratios = {title: measured.ratio(name, other, operations) for title, operations, _ in RATED}
     known = [f"{_times(ratio)} for {title}" for title, ratio in ratios.items() if ratio is not None]
     return ", ".join(known) if known else None
-
-
-def _beside(measured: Measured) -> list[Section]:
-    """What the source printed beside what was measured, where both are."""
-    size = size_of(measured.evidence.result)
-    rows = (
-        [_Compared(row, figure) for row in _printed(size) if (figure := _figure(measured, row.place)) is not None] if size else []
-    )
-    described = measured.summary.result.dataset
-    text = (
-        (
-            f"The source's figures for {size} beside those measured here, at scale {described['scale']:g} ({described['relations']['log']['rows']:,} records). "
-            "The absolute figures differ by machine, scale, versions and clients; what can be compared is the rank within each column of the "
-            "source's tables, among the systems that both have."
-        )
-        if rows
-        else ""
-    )
-    times = [row for row in rows if row.printed.place.operation not in _SIZES_DESCRIBED]
-    sizes = [row for row in rows if row.printed.place.operation in _SIZES_DESCRIBED]
-    return [
-        _table("Published beside measured: times", text, times, "duration_s"),
-        _table("Published beside measured: sizes", text, sizes, "bytes"),
-    ]
-
-
-@dataclass(frozen=True)
-class _Compared:
-    """A cell that the source measured and that was measured here."""
-
-    printed: Published
-    measured: float
-
-    @property
-    def column(self) -> tuple[str, str, str]:
-        """What ranks are within."""
-        place = self.printed.place
-        return place.operation, place.range, place.level
-
-    @property
-    def published(self) -> float:
-        return self.printed.value or math.nan
-
-
-def _printed(size: str) -> list[Published]:
-    """The source's figures for a size, one a cell. Where it has two, that of the table of loaders is taken: the other is of another
-    loader than it says, or rounded.
-    """
-    found: dict[Place, Published] = {}
-    for row in published():
-        is_table = row.table.startswith("App.")
-        if (
-            row.place.size == size
-            and row.value is not None
-            and is_table
-            and (row.place not in found or row.table.startswith("App.B"))
-        ):
-            found[row.place] = row
-    return list(found.values())
-
-
-def _figure(measured: Measured, place: Place) -> float | None:
-    """What was measured of a cell. On disk, Redis has its snapshot; its other sizes are of memory."""
-    variant = variant_at(variants_for(place), measured.evidence.result)
-    if variant is None:
-        return None
-    if place.system in REDIS and place.operation in ON_DISK:
-        return measured.evidence.result.snapshot_bytes(variant)
-    if place.operation in _SIZES_DESCRIBED:
-        return measured.evidence.result.size_bytes(variant)
-    return measured.time_s(variant, place.operations or LOAD)
-
-
-def _table(title: str, text: str, rows: list[_Compared], kind: Kind) -> Section:
-    columns = [
-        Column("Operation"),
-        Column("Indexes"),
-        Column("System"),
-        Column("published", kind),
-        Column("measured", kind),
-        Column("rank published"),
-        Column("rank measured"),
-    ]
-    order = {place: number for number, place in enumerate(_in_order(rows))}
-    ranked = sorted(rows, key=lambda row: (order[row.column], row.published))
-    return Section(title, text, columns, [_row(row, [other for other in rows if other.column == row.column]) for row in ranked])
-
-
-def _in_order(rows: Iterable[_Compared]) -> list[tuple[str, str, str]]:
-    operations, levels = (LOAD, "Q1", "Q2", "Q3", *_SIZES_DESCRIBED), (*LEVELS, BY_COPY, *STRUCTURES)
-    return sorted(
-        {row.column for row in rows}, key=lambda column: (operations.index(column[0]), column[1], levels.index(column[2]))
-    )
-
-
-def _row(row: _Compared, of_column: list[_Compared]) -> list[Any]:
-    place = row.printed.place
-    among = len(of_column)
-    return [
-        " ".join(filter(None, [place.operation, place.range])),
-        place.level,
-        place.system,
-        row.published,
-        row.measured,
-        f"{_rank(row.published, [other.published for other in of_column])} of {among}",
-        f"{_rank(row.measured, [other.measured for other in of_column])} of {among}",
-    ]
-
-
-def _rank(value: float, among: Sequence[float]) -> int:
-    """The place of a value, from the smallest; equal ones share it."""
-    return 1 + sum(other < value for other in among)
 
 
 def _times(ratio: float) -> str:

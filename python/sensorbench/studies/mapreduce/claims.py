@@ -1,14 +1,13 @@
 """What the claims of the study speak of: times that were measured here, and what the paper has, in both readings."""
 
-import csv
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sensorbench.claims import Figure, FigureEvidence, NotMeasuredError, RunValues
 from sensorbench.results.summary.mapreduce import HoldsByReading, MapReduceSummary, PrintedGain
+from sensorbench.studies.published import PrintedRow
 
 # Servers of the paper.
 MIN_WORKERS, MAX_WORKERS = 3, 8
@@ -88,11 +87,9 @@ class Evidence(FigureEvidence):
         return min(nodes) / self.workers[-1] if nodes else None
 
 
-def printed_gains(file: Path) -> dict[str, PrintedGain]:
+def printed_gains(rows: Sequence[PrintedRow]) -> dict[str, PrintedGain]:
     """What the paper has, as T(3)/T(8) in both readings: a percentage as an increase, and as a ratio."""
-    with file.open(encoding="utf-8", newline="") as text:
-        rows = [row for row in csv.DictReader(text) if row["metric"] == _GAIN]
-    percent = {row["system"]: float(row["value"]) for row in rows}
+    percent = {row.system: float(row.value) for row in rows if row.metric == _GAIN}
     return {
         name: PrintedGain(printed_percent=value, increase=1.0 + value / 100.0, ratio=value / 100.0)
         for name, value in percent.items()

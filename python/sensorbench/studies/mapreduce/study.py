@@ -6,10 +6,12 @@ from pathlib import Path
 
 from sensorbench import toml_file
 from sensorbench.benchmarks.mapreduce import summarise_mapreduce
-from sensorbench.claims import Claim, judged_by, load_claims
+from sensorbench.claims import Claim, Figure, judged_by, load_claims
 from sensorbench.results.mapreduce import MapReduceResult
 from sensorbench.results.summary.mapreduce import MapReduceSummary, PrintedFindings, PrintedGain
+from sensorbench.results.summary.published import PublishedTable
 from sensorbench.studies.mapreduce.claims import Evidence, judged_as_printed, printed_gains
+from sensorbench.studies.published import Found, found_in, measured_by, printed_rows, published_of
 
 FOLDER = Path(__file__).parent
 
@@ -52,12 +54,28 @@ class MapReduceStudy:
         evidence = Evidence(summary, {name: role.databases for name, role in roles.items()}, titles)
         printed = PrintedFindings(gains=dict(self.printed), claims=judged_as_printed(self.printed))
         claims = [judged_by(claim, evidence, {}) for claim in self.claims]
-        return summary.model_copy(update={"claims": claims, "result": summary.result.model_copy(update={"printed": printed})})
+        result = summary.result.model_copy(update={"printed": printed})
+        return summary.model_copy(update={"claims": claims, "published": self._published(evidence), "result": result})
+
+    def _published(self, evidence: Evidence) -> list[PublishedTable]:
+        """The tables of the paper with the means over executions."""
+        published = published_of(self.name)
+        return published.tables(measured_by(lambda figure: self._found(evidence, figure))) if published else []
+
+    def _found(self, evidence: Evidence, figure: Figure) -> Found:
+        """What was measured of a figure, or why it was not."""
+        found = found_in(evidence, figure)
+        system, workers = figure.arguments
+        return (
+            found
+            if found.why or found.value is not None
+            else Found(None, "not run", f"{system} was not executed with {workers} workers")
+        )
 
 
 def _load() -> MapReduceStudy:
     file = toml_file.load(FOLDER / "study.toml", StudyFile)
-    return MapReduceStudy(FOLDER.name, file, load_claims(FOLDER / "claims.toml"), printed_gains(FOLDER / "published.csv"))
+    return MapReduceStudy(FOLDER.name, file, load_claims(FOLDER / "claims.toml"), printed_gains(printed_rows(FOLDER)))
 
 
 MAPREDUCE = _load()

@@ -2,10 +2,8 @@
 and what each choice changes, on all systems that were measured.
 """
 
-import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from statistics import fmean
 from typing import Any
 
@@ -62,7 +60,7 @@ def series_sections(parts: dict[str, Evidence], summaries: dict[str, ComparisonS
         sections.append(_sizes(laid))
     sections += one_to_one_sections(by_id)
     sections += [section for part, evidence in parts.items() for section in client_sections(evidence, summaries[part])]
-    others = [row_cache_section(parts), _tuned(parts), _published_and_measured(parts)]
+    others = [row_cache_section(parts), _tuned(parts)]
     return [*sections, *(section for section in others if section.rows)]
 
 
@@ -252,12 +250,6 @@ def _meant_row(variant: VariantManifest, scale: float) -> str | None:
     return f"{float(width.removesuffix('k')) * 1e3 * scale:,.0f} readings" if width else None
 
 
-def published() -> list[dict[str, str]]:
-    """The throughputs that the source printed: place, what, value, unit; and where this study measures the same: part, role, operation."""
-    with (Path(__file__).parent / "published.csv").open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
-
-
 # What each of the tuned servers is, and when it has a write on disk.
 _SERVERS = {
     "T1": ("by default", "within 10 s"),
@@ -285,21 +277,5 @@ def _tuned(parts: dict[str, Evidence]) -> Section:
             Column("writes per second", "count"),
             Column("over the default", "ratio"),
         ],
-        rows,
-    )
-
-
-def _published_and_measured(parts: dict[str, Evidence]) -> Section:
-    rows: list[list[Any]] = []
-    for figure in published():
-        evidence = parts.get(figure["part"])
-        measured = rate(evidence, figure["role"], figure["operation"]) if evidence else None
-        if measured is not None:
-            rows.append([figure["what"], figure["place"], float(figure["value"]), measured])
-    return Section(
-        "Printed by the source, and here",
-        "Operations a second. The source had six servers of six cores and clients of their own, and one run of each variant; its figures and these are "
-        "beside one another to be looked at, not to be compared. What can be compared are ratios, in the findings.",
-        [Column("what"), Column("where"), Column("published", "count"), Column("here", "count")],
         rows,
     )
