@@ -142,7 +142,9 @@ class _Arithmetic:
         part, readings = self.found, max(1.0, self.found.readings.at(self.scale))
         shown = [self._variant(variant, workload, readings, limit_s) for variant in variants]
         data = self._data_between_blocks(variants, shown)
-        planned = plan_blocks([variant for variant in variants if variant.id not in self.refused], workload.repetitions, self.blocks)
+        planned = plan_blocks(
+            [variant for variant in variants if variant.id not in self.refused], workload.repetitions, self.blocks
+        )
         shown = [
             estimate.model_copy(update={"loads": _loads(variant, data, planned)})
             for variant, estimate in zip(variants, shown, strict=True)
