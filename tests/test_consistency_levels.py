@@ -90,7 +90,7 @@ def test_each_level_has_a_fastest_variant(summary: dict[str, Any]) -> None:
     assert answer.winners(ranking) == f"fjall · by_sensor_day ({WEAK}); sqlite · star ({STRONG})"
     headline = answer.headline(summary_of(summary, ranking))
     assert f"fjall · by_sensor_day is 4.2–6.6× faster than the next variant for Readings of one sensor ({WEAK})" in headline
-    assert "sqlite · star is 1.90–2.10× faster than the next variant" in headline
+    assert "sqlite · star is 1.90–2.1× faster than the next variant" in headline
     assert headline.count(f"for Readings of one sensor ({STRONG})") == 1
     assert "no significant difference" not in headline
 
