@@ -21,7 +21,15 @@ from tests.given_evidence import verdict_on
 OPERATIONS = load_operations("patterns")
 FILES = sorted(SHIPPED_FOLDER.glob("patterns/*/*.toml"))
 # The dialect of a server is not always its name in the lab.
-SERVERS = {"cassandra": "cassandra", "mysql": "mariadb", "postgresql": "postgresql", "questdb": "questdb", "redis": "redis"}
+SERVERS = {
+    "cassandra": "cassandra",
+    "hbase": "hbase",
+    "mongodb": "ferretdb",
+    "mysql": "mariadb",
+    "postgresql": "postgresql",
+    "questdb": "questdb",
+    "redis": "redis",
+}
 OWN = "sensorbench_layouts"
 
 EXPERIMENT = """
@@ -120,12 +128,16 @@ def test_a_layout_answers_like_duckdb_after_writing(cli: Cli, tmp_path: Path, di
     check_writing(cli, tmp_path, dialect)
 
 
+# FerretDB loses updates of one document at the same time, and refuses upserts of one (docs/reference/databases/mongodb.md).
+ONE_WRITER = {("fjall", "views"), ("redis", "views"), ("mongodb", "by_sensor_day"), ("mongodb", "rollups")}
+
+
 def check_writing(cli: Cli, folder: Path, dialect: str) -> None:
     """Appends readings to all layouts of a database, and looks what lies there afterwards. What keeps the last write of a sensor as its newest
     reading gets one write at a time: of several in flight, the newest need not be the last.
     """
     layouts = of(dialect, "append_reading")
-    one_writer = [layout for layout in layouts if layout.schema == "views" and dialect in {"fjall", "redis"}]
+    one_writer = [layout for layout in layouts if (dialect, layout.schema) in ONE_WRITER]
     others = [layout for layout in layouts if layout not in one_writer]
     for chosen, concurrency in ((others, 4), (one_writer, 1)):
         if chosen:
@@ -198,7 +210,15 @@ def test_every_role_is_a_setting_of_some_part() -> None:
         assert set(variants) <= measured, role
 
 
-SYSTEMS = {"postgresql": "postgresql", "mariadb": "mysql", "sqlite": "sqlite", "redis": "redis", "fjall": "fjall"}
+SYSTEMS = {
+    "hbase": "hbase",
+    "mongodb": "mongodb",
+    "postgresql": "postgresql",
+    "mariadb": "mysql",
+    "sqlite": "sqlite",
+    "redis": "redis",
+    "fjall": "fjall",
+}
 
 
 CLAIMS = {claim.id: claim for claim in LAYOUTS.claims}
@@ -217,7 +237,7 @@ def figures_of(claim: Claim, ratio: float) -> dict[str, float]:
 def test_the_rules_of_thumb_and_the_quoted_findings_are_there() -> None:
     quoted = [*(f"HB-{number}" for number in range(1, 6)), "DOC-I1", "DOC-I2"]
     assert list(CLAIMS) == [*(f"RULE-{number}" for number in range(1, 11)), *quoted]
-    assert [claim.id for claim in CLAIMS.values() if claim.blocked_by] == quoted
+    assert [claim.id for claim in CLAIMS.values() if claim.blocked_by] == quoted[:4]
     for claim in CLAIMS.values():
         assert claim.sentence, claim.id
         assert claim.rules, claim.id
@@ -233,16 +253,51 @@ def test_a_claim_speaks_of_roles_and_parts_that_there_are(claim: Claim) -> None:
         assert part in claim.parts if colon else len(claim.parts) == 1, claim.id
 
 
+# These speak of layouts of which the better one is the worse one elsewhere: each has a test of its own.
+SEVERAL_ORDERS = {"HB-5", "DOC-I2"}
+IN_ONE_ORDER = [claim for claim in JUDGED if claim.id not in SEVERAL_ORDERS]
+
+
 # Where the better layout costs nothing, these hold, too.
 NO_WORSE = {"RULE-1"}
 
 
-@pytest.mark.parametrize("claim", JUDGED, ids=lambda claim: claim.id)
+@pytest.mark.parametrize("claim", IN_ONE_ORDER, ids=lambda claim: claim.id)
 def test_a_rule_holds_where_the_better_layout_is_better(claim: Claim) -> None:
     assert verdict_on(claim, figures_of(claim, 2.0)).verdict == "reproduced"
     assert verdict_on(claim, figures_of(claim, 0.5)).verdict == "not reproduced"
     assert verdict_on(claim, figures_of(claim, 1.0)).verdict == ("reproduced" if claim.id in NO_WORSE else "not reproduced")
     assert verdict_on(claim, {}).verdict == "not tested"
+
+
+def test_minutes_as_versions_or_columns() -> None:
+    def found(short: tuple[float, float], long: tuple[float, float], of_day: float = 1.0) -> str:
+        """Latencies of hour columns and hour versions over few days and over many, beside day versions."""
+        roles = ("hour columns", "hour versions", "day versions")
+        figures = {
+            f"latency({role}, get_total.of_{days}_days)": latency
+            for days in (1, 2, 4, 8, 16)
+            for role, latency in zip(roles, (*(short if days <= 4 else long), of_day), strict=True)
+        }
+        return verdict_on(CLAIMS["HB-5"], figures).verdict
+
+    assert found((2.0, 3.0), (3.0, 2.0)) == "reproduced"
+    assert found((3.0, 2.0), (3.0, 2.0)) == "not reproduced"
+    assert found((2.0, 3.0), (2.0, 3.0)) == "not reproduced"
+    assert found((2.0, 3.0), (3.0, 2.0), of_day=5.0) == "not reproduced"
+
+
+def test_ways_of_building_an_index() -> None:
+    def found(integer: tuple[float, float], text: tuple[float, float]) -> str:
+        builds = {("integer", "foreground"): integer[0], ("integer", "background"): integer[1]}
+        builds |= {("string", "foreground"): text[0], ("string", "background"): text[1]}
+        return verdict_on(
+            CLAIMS["DOC-I2"], {f"build_s(mongodb {of} {way})": value for (of, way), value in builds.items()}
+        ).verdict
+
+    assert found((2.0, 1.0), (1.0, 2.0)) == "reproduced"
+    assert found((1.0, 2.0), (1.0, 2.0)) == "not reproduced"
+    assert found((2.0, 1.0), (2.0, 1.0)) == "not reproduced"
 
 
 # Of each rule that is judged on whatever was measured, what one database gives: the first takes longer where the rule holds.

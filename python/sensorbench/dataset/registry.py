@@ -14,6 +14,7 @@ from sensorbench.dataset import (
     article_model,
     azure_vm_noise,
     beijing_air_quality,
+    bike_stations,
     cu_bems,
     machine_log,
     mapping,
@@ -71,6 +72,7 @@ SHIPPED = {
 }
 GENERATED = {
     cu_bems.NAME: Generator(cu_bems.generate, cu_bems.GENERATOR_VERSION),
+    bike_stations.NAME: Generator(bike_stations.generate, bike_stations.GENERATOR_VERSION),
     **{
         name: Generator(partial(machine_log.generate, size), machine_log.GENERATOR_VERSION)
         for size, name in machine_log.DATASETS.items()

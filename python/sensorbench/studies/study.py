@@ -84,13 +84,12 @@ class Layout(toml_file.FileModel):
         """Each choice of parameters and concurrency."""
         parameters = [dict(zip(self.parameters, values, strict=True)) for values in product(*self.parameters.values())]
         swept = self.concurrency if isinstance(self.concurrency, list) else None
-        return [
-            LayoutChoice(
-                chosen, concurrency, "-".join(map(str, filter(None, [*chosen.values(), swept and concurrency, self.label])))
-            )
-            for chosen in parameters
-            for concurrency in swept or [cast("int | None", self.concurrency)]
-        ]
+        found = []
+        for chosen in parameters:
+            for concurrency in swept or [cast("int | None", self.concurrency)]:
+                words = [*map(str, chosen.values()), str(concurrency) if swept else "", self.label]
+                found.append(LayoutChoice(chosen, concurrency, "-".join(filter(None, words))))
+        return found
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
+from sensorbench.studies.layouts.claims import QUANTITIES
 from sensorbench.studies.layouts.sections import series_sections
 from sensorbench.studies.study import Study
 
-LAYOUTS = Study.load(Path(__file__).parent, series_sections=series_sections)
+LAYOUTS = Study.load(Path(__file__).parent, quantities=QUANTITIES, series_sections=series_sections)
