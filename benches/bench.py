@@ -2,9 +2,13 @@
 
 import argparse
 import json
+import os
 import subprocess
+import sysconfig
 import tempfile
 import time
+from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
 
 from rich.console import Console
@@ -93,12 +97,25 @@ def main() -> None:
 
     print("\nProcessor time of SQLite through the engine, against a hand-written loop (wanted: at most 1.15):", flush=True)
     _cargo_bench("sensorbench-driver-sqlite", "overhead")
+    print(
+        "\nProcessor time of DuckDB through the engine, against a loop that calls the C API by hand (wanted: at most 1.1):",
+        flush=True,
+    )
+    _cargo_bench("sensorbench-driver-duckdb", "overhead", library_variables())
     print("\nByte-array batches, a reading (wanted to decode regular ones: packed 1 to 2 ns, gorilla about 10):", flush=True)
     _cargo_bench("sensorbench-dataset", "encodings")
 
 
-def _cargo_bench(package: str, bench: str) -> None:
-    subprocess.run(["cargo", "bench", "--quiet", "--package", package, "--bench", bench], check=True)
+def library_variables() -> dict[str, str]:
+    """What tells the benches and tests of DuckDB's crate, which run in no Python, where its library is and that of the Python that it is for."""
+    extension = find_spec("_duckdb")
+    python = Path(sysconfig.get_config_var("LIBDIR")) / sysconfig.get_config_var("INSTSONAME")
+    return {"SENSORBENCH_TEST_DUCKDB": str(extension and extension.origin), "SENSORBENCH_TEST_PYTHON": str(python)}
+
+
+def _cargo_bench(package: str, bench: str, variables: Mapping[str, str] | None = None) -> None:
+    command = ["cargo", "bench", "--quiet", "--package", package, "--bench", bench]
+    subprocess.run(command, env={**os.environ, **(variables or {})}, check=True)
 
 
 def _described(value: object) -> str:

@@ -9,7 +9,7 @@ import contextlib
 import os
 from collections.abc import Iterator
 
-from benches.clients import cassandra, mariadb, postgresql, redis, tables
+from benches.clients import cassandra, duckdb, mariadb, postgresql, redis, tables
 from benches.clients.loading import readings
 from rich.console import Console
 
@@ -17,21 +17,28 @@ from sensorbench import lab
 from sensorbench.errors import SensorbenchError
 
 DATABASES = {"redis": redis, "postgresql": postgresql, "mariadb": mariadb, "cassandra": cassandra}
+# Without a server: what their clients cost is measured by the benches of their crates.
+EMBEDDED = {"duckdb": duckdb}
 
 
 def main() -> None:
     """Starts each server on one processor, measures clients on another, prints."""
     parser = argparse.ArgumentParser(prog="benches.clients", description=__doc__.splitlines()[0])
-    parser.add_argument("databases", nargs="*", metavar="DATABASE", help=f"of {', '.join(DATABASES)}; all if none is named")
+    known = [*DATABASES, *EMBEDDED]
+    parser.add_argument("databases", nargs="*", metavar="DATABASE", help=f"of {', '.join(known)}; all if none is named")
     parser.add_argument("--quick", action="store_true", help="a tenth as much")
     arguments = parser.parse_args()
-    if unknown := set(arguments.databases) - set(DATABASES):
-        parser.error(f"{', '.join(sorted(unknown))}: expected {', '.join(DATABASES)}")
+    if unknown := set(arguments.databases) - set(known):
+        parser.error(f"{', '.join(sorted(unknown))}: expected {', '.join(known)}")
     share = 0.1 if arguments.quick else 1.0
     rows = readings(int(1_000_000 * share))
     cpus = sorted(os.sched_getaffinity(0))
     console = Console(width=200)
-    for name in arguments.databases or DATABASES:
+    for name in arguments.databases or known:
+        if name in EMBEDDED:
+            with on_processor(cpus[0]):
+                console.print(tables.loads(EMBEDDED[name].loads(rows)))
+            continue
         database = DATABASES[name]
         spec = lab.ServerSpec(name, name=f"bench-{name}", cpus=[cpus[-1]], settings=database.SETTINGS, stays=False)
         with lab.borrowed(spec) as instance, on_processor(cpus[0]):
