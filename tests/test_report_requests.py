@@ -4,6 +4,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
+import altair as alt
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -52,7 +53,7 @@ def test_views_leave_out_the_first_requests_of_the_run(result: ComparisonResult)
 
 def test_the_first_requests_are_marked_where_they_are_seen(result: ComparisonResult) -> None:
     def marks(view: int) -> list[float]:
-        specification = requests(request_rows(result, VARIANT, OPERATION, VIEWS[view]))
+        specification = requests(request_rows(result, VARIANT, OPERATION, VIEWS[view]), ["run 1", "run 2", "run 3"])
         return [row["mark"] for rows in specification["datasets"].values() for row in rows if "mark" in row]
 
     assert marks(0) == [25, 75]
@@ -102,7 +103,7 @@ def test_what_a_server_used_is_the_sum_of_its_nodes() -> None:
 
 def test_a_line_of_use_is_drawn_for_each_run() -> None:
     rows = [RunUseRow("mariadb-star", f"run {run}", float(time), 0.5 * run, 300.0, None) for run in (1, 2) for time in range(4)]
-    specification = use(rows, "processors", "CPUs busy")
+    specification = use(rows, "processors", alt.Y("processors:Q"))
     assert [len(values) for values in specification["datasets"].values()] == [8]
     picture = vl_convert.vegalite_to_svg({**specification, "width": 600})
     assert "run 2" in picture

@@ -70,8 +70,9 @@ def _views_of(result: ComparisonResult, variant: str, operation: str) -> list[Ch
     """The charts of one question at one variant. A view that leaves nothing out, or all, is not drawn again."""
     rows_of = {view: request_rows(result, variant, operation, view) for view in VIEWS}
     last = max((row.request for row in rows_of[VIEWS[0]]), default=0.0)
+    runs = list(dict.fromkeys(row.run for row in rows_of[VIEWS[0]]))
     return [
-        Chart(f"requests-{operation}-{variant}-{view.name}", requests(rows), f"{formatting.variant(variant)}: {view.title}")
+        Chart(f"requests-{operation}-{variant}-{view.name}", requests(rows, runs), f"{formatting.variant(variant)}: {view.title}")
         for view, rows in rows_of.items()
         if rows and (view is VIEWS[0] or view.first > 0 or view.end <= last)
     ]
@@ -93,20 +94,20 @@ def request_rows(result: ComparisonResult, variant: str, operation: str, view: _
     return rows
 
 
-def requests(rows: Sequence[RunRequestRow]) -> ChartSpec:
-    """Latency over the number of the request, the runs over one another."""
-    names = list(dict.fromkeys(row.run for row in rows))
-    colours = {name: charts.COLOURS[place % len(charts.COLOURS)] for place, name in enumerate(names)}
+def requests(rows: Sequence[RunRequestRow], runs: Sequence[str]) -> ChartSpec:
+    """Latency over the number of the request, the runs over one another. `runs` are all that there are, so that each keeps its colour."""
+    colours = {run: charts.COLOURS[place % len(charts.COLOURS)] for place, run in enumerate(runs)}
     colour = charts.coloured("run", colours, symbolOpacity=1)
     numbers = [row.request for row in rows]
     x = alt.X(
         "request:Q",
         title="number of the request in the run",
         scale=alt.Scale(domain=[min(numbers), max(numbers)], nice=False, padding=4),
+        axis=alt.Axis(format="d", tickMinStep=1),
     )
     base = charts.data_of(rows).encode(x=x, color=colour)
     tooltip = [alt.Tooltip("run:N"), alt.Tooltip("request:Q"), charts.SECONDS]
-    points = base.mark_circle(size=10, opacity=0.3).encode(y=charts.latency_axis(), tooltip=tooltip)
+    points = base.mark_circle(size=14, opacity=0.55).encode(y=charts.latency_axis(), tooltip=tooltip)
     lines = base.mark_line(strokeWidth=1.8).encode(y=alt.Y("smoothed_s:Q"))
     marks = [{"mark": mark} for mark in values.FIRST_REQUESTS if min(numbers) < mark < max(numbers)]
     rules = alt.Chart(alt.InlineData(values=marks)).mark_rule(strokeDash=[4, 4], color=charts.QUIET).encode(x=alt.X("mark:Q"))
@@ -128,19 +129,22 @@ def use_blocks(variants: Sequence[str], result: ComparisonResult) -> list[Block]
     ]
     moved = [row for row in rows if row.disk_bytes_per_s is not None]
     drawn = [
-        Chart(f"use-{quantity}", use(of_quantity, quantity, axis), title)
-        for of_quantity, quantity, axis, title in (
-            (rows, "processors", "CPUs busy", "CPU"),
-            (rows, "megabytes", "megabytes of memory", "Memory"),
-            (moved, "disk_bytes_per_s", "bytes per second, read and written", "Disk"),
+        Chart(f"use-{quantity}", use(of_quantity, quantity, y), title)
+        for of_quantity, quantity, y, title in (
+            (rows, "processors", alt.Y("processors:Q", title="CPUs busy"), "CPU"),
+            (rows, "megabytes", alt.Y("megabytes:Q", title="megabytes of memory"), "Memory"),
+            (moved, "disk_bytes_per_s", _DISK_AXIS, "Disk"),
         )
         if of_quantity
     ]
     return [Heading("What the servers used"), Grid(drawn)] if drawn else []
 
 
-def use(rows: Sequence[RunUseRow], quantity: str, title: str) -> ChartSpec:
-    """What servers used over time, a line for each run."""
+_DISK_AXIS = alt.Y("disk_bytes_per_s:Q", title="bytes per second, read and written", axis=charts.COUNT_AXIS)
+
+
+def use(rows: Sequence[RunUseRow], quantity: str, y: alt.Y) -> ChartSpec:
+    """What servers used of a quantity over time, a line for each run."""
     variants = list(dict.fromkeys(row.variant for row in rows))
     runs = list(dict.fromkeys(row.run for row in rows))
     stroke = alt.StrokeDash(
@@ -152,7 +156,7 @@ def use(rows: Sequence[RunUseRow], quantity: str, title: str) -> ChartSpec:
     line = charts.of_variants(rows).mark_line(strokeWidth=1.6)
     drawn = line.encode(
         x=charts.time_axis(max(row.time_s for row in rows)),
-        y=alt.Y(f"{quantity}:Q", title=title, axis=charts.COUNT_AXIS),
+        y=y,
         color=charts.variant_colour(variants),
         strokeDash=stroke,
         tooltip=[
@@ -162,5 +166,5 @@ def use(rows: Sequence[RunUseRow], quantity: str, title: str) -> ChartSpec:
             alt.Tooltip(f"{quantity}:Q", format=",.4~g"),
         ],
     )
-    how = "Each line is a run; colours are systems, strokes the runs. A line that ends earlier is a run that was done earlier with the same requests."
+    how = "Each line is a run; colours are systems, strokes the runs. A run ends where its line ends."
     return charts.sized(drawn, how)
