@@ -15,7 +15,7 @@ import pytest
 from sensorbench import lab
 from sensorbench.analysis.intervals import ratio_interval
 from sensorbench.analysis.sample import Sample
-from sensorbench.benchmarks.comparison.blocks import decided, plan_blocks, why_too_large
+from sensorbench.benchmarks.comparison.blocks import decided, decided_by_loads, plan_blocks, why_too_large
 from sensorbench.benchmarks.comparison.checking import joined_contents
 from sensorbench.results import PlannedBlocks, read_comparison
 from sensorbench.results.estimate import Budget, Estimate
@@ -94,9 +94,18 @@ def test_repetitions_are_divided_evenly_over_blocks(repetitions: int, per_block:
 
 
 def test_data_stay_on_disk_where_all_of_them_fit_beside_the_reserve() -> None:
-    fits = decided(10 * GB, planned(reserve=2 * GB), 17 * GB, is_piloted=True)
+    fits = decided(10 * GB, planned(reserve=2 * GB), 17 * GB, "pilot")
     assert (fits.choice, fits.needed_bytes, fits.sizes_by) == ("on disk", 15 * GB, "pilot")
-    assert decided(10 * GB, planned(reserve=3 * GB), 17 * GB, is_piloted=True).choice == "loaded again"
+    assert decided(10 * GB, planned(reserve=3 * GB), 17 * GB, "pilot").choice == "loaded again"
+
+
+def test_a_load_says_more_of_the_disk_than_what_was_prepared() -> None:
+    before = decided(2 * GB, planned(), 20 * GB, "prepared rows")
+    # The first variant became ten times as large as it was prepared; the other is taken to do so, too.
+    after = decided_by_loads(before, {"a": 10 * GB}, {"a": GB, "b": GB}, planned())
+    assert (before.choice, after.choice, after.needed_bytes, after.sizes_by) == ("on disk", "loaded again", 30 * GB, "loads")
+    piloted = decided(2 * GB, planned(), 20 * GB, "pilot")
+    assert decided_by_loads(piloted, {"a": 10 * GB}, {"a": GB, "b": GB}, planned()) == piloted
 
 
 def test_a_variant_is_refused_alone_with_the_arithmetic() -> None:
