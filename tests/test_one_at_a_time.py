@@ -15,7 +15,7 @@ import pytest
 from sensorbench import lab
 from sensorbench.analysis.intervals import ratio_interval
 from sensorbench.analysis.sample import Sample
-from sensorbench.benchmarks.comparison.blocks import decided, plan_blocks, why_too_large
+from sensorbench.benchmarks.comparison.blocks import decided, decided_by_loads, plan_blocks, why_too_large
 from sensorbench.benchmarks.comparison.checking import joined_contents
 from sensorbench.results import PlannedBlocks, read_comparison
 from sensorbench.results.estimate import Budget, Estimate
@@ -94,9 +94,18 @@ def test_repetitions_are_divided_evenly_over_blocks(repetitions: int, per_block:
 
 
 def test_data_stay_on_disk_where_all_of_them_fit_beside_the_reserve() -> None:
-    fits = decided(10 * GB, planned(reserve=2 * GB), 17 * GB, is_piloted=True)
+    fits = decided(10 * GB, planned(reserve=2 * GB), 17 * GB, "pilot")
     assert (fits.choice, fits.needed_bytes, fits.sizes_by) == ("on disk", 15 * GB, "pilot")
-    assert decided(10 * GB, planned(reserve=3 * GB), 17 * GB, is_piloted=True).choice == "loaded again"
+    assert decided(10 * GB, planned(reserve=3 * GB), 17 * GB, "pilot").choice == "loaded again"
+
+
+def test_a_load_says_more_of_the_disk_than_what_was_prepared() -> None:
+    before = decided(2 * GB, planned(), 20 * GB, "prepared rows")
+    # The first variant became ten times as large as it was prepared; the other is taken to do so, too.
+    after = decided_by_loads(before, {"a": 10 * GB}, {"a": GB, "b": GB}, planned())
+    assert (before.choice, after.choice, after.needed_bytes, after.sizes_by) == ("on disk", "loaded again", 30 * GB, "loads")
+    piloted = decided(2 * GB, planned(), 20 * GB, "pilot")
+    assert decided_by_loads(piloted, {"a": 10 * GB}, {"a": GB, "b": GB}, planned()) == piloted
 
 
 def test_a_variant_is_refused_alone_with_the_arithmetic() -> None:
@@ -270,8 +279,8 @@ def test_a_block_that_was_cut_short_is_done_again_and_those_before_stay(
             if line.startswith("block 4 of 6"):
                 running.send_signal(signal.SIGINT)
                 break
-        running.stderr.read()
-    assert running.returncode == 130
+        said = running.stderr.read()
+    assert running.returncode == 130, said
     assert not [instance for instance in lab.read_instances() if instance.owner.pid == running.pid]
     before = {block.number: block.began for block in read_comparison(out).blocks}
     assert set(before) == {1, 2, 3}
@@ -300,6 +309,7 @@ def test_a_server_that_dies_in_a_block_leaves_the_others(
         real(connected, variant, **others)
 
     monkeypatch.setattr(order, "run_one", killing)
+    before = {instance.name for instance in lab.read_instances()}
     file = experiment(("redis", "by_sensor"), ("sqlite", "natural"))
     out = tmp_path / "out"
     ended = cli("run", file, "--out", out, "--no-open", "--json")
@@ -314,4 +324,4 @@ def test_a_server_that_dies_in_a_block_leaves_the_others(
         0,
         0,
     ]
-    assert not [instance for instance in lab.read_instances() if instance.owner.pid == os.getpid()]
+    assert {instance.name for instance in lab.read_instances()} == before

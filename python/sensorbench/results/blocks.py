@@ -31,4 +31,6 @@ class DataBetweenBlocks(SummaryPart):
     needed_bytes: int = Field(description="What the data of all variants take on disk at once, by `sizes_by`.")
     free_bytes: int = Field(description="What was free before anything was loaded.")
     reserve_bytes: int = Field(description="What is to stay free.")
-    sizes_by: Literal["pilot", "prepared rows"] = Field(description="What the sizes of variants are known by.")
+    sizes_by: Literal["pilot", "prepared rows", "loads"] = Field(
+        description="What the sizes of variants are known by: by what was prepared for loading until some were loaded."
+    )

@@ -11,8 +11,10 @@ from statistics import fmean
 from sensorbench.benchmarks.comparison.blocks import (
     PlannedBlock,
     data_between_blocks,
+    decided_by_loads,
     described_data,
     lies_here,
+    order_of,
     why_too_large,
 )
 from sensorbench.benchmarks.comparison.checking import joined_contents
@@ -80,6 +82,10 @@ class BlockLog:
         del variant
         return False
 
+    def take_left_behind(self) -> set[str]:
+        """The variants whose data are to be removed now, though an earlier block left them on disk."""
+        return set()
+
 
 def finished_blocks(folder: Path, variant: str) -> list[Block]:
     """The blocks of a variant that are over, with all of their runs."""
@@ -95,6 +101,7 @@ class _Current:
     """What is noted of a block until it is over; it began at `start_s` of this process's clock."""
 
     planned: PlannedBlock
+    variant: str
     began: datetime
     start_s: float = field(default_factory=time.monotonic)
     server: RunningServer | None = None
@@ -123,21 +130,26 @@ class LogOfBlocks(BlockLog):
         self._count = len(blocks)
         self._over = {variant.id: finished_blocks(writer.folder, variant.id) for variant in comparison.variants}
         self._took_s: dict[str, list[float]] = {}
+        self._loaded_bytes: dict[str, int] = {}
+        self._left_behind: set[str] = set()
         unfinished = [variant for variant in comparison.variants if variant.id in tables]
-        self._data = data_between_blocks(unfinished, tables, comparison.estimate, planned, free_room(writer.folder)[0])
-        writer.update_plan(data_between_blocks=self._data)
+        self._prepared_bytes = {
+            variant.id: sum(table.bytes for table in tables[variant.id]) for variant in unfinished if lies_here(variant)
+        }
+        # Results that are gone on with have the same conditions in all of their blocks.
+        self._data = writer.manifest.plan.data_between_blocks or data_between_blocks(
+            unfinished, tables, comparison.estimate, planned, free_room(writer.folder)[0]
+        )
+        writer.update_plan(data_between_blocks=self._data, order=order_of(blocks))
         reporter.say(f"one at a time, {self._count} blocks; {described_data(self._data)}")
 
     def begin(self, block: PlannedBlock, variant: Variant) -> bool:
         """Says which block is next. Returns whether it is to be done: not one that was over before."""
         self._left = [other for other in self._left if other.number > block.number]
-        self._order += [[]] if block.round > len(self._order) else []
-        self._order[-1].append(variant.id)
-        self.writer.update_plan(order=self._order)
         is_over = any(over.round == block.round for over in self._over[variant.id])
         what = ": measured before, not repeated" if is_over else self._time_left(block)
         self._reporter.say(f"block {block.number} of {self._count}: {variant.id}{what}")
-        self._current = _Current(block, now())
+        self._current = _Current(block, variant.id, now())
         return not is_over
 
     def check_room(self, variant: Variant) -> None:
@@ -162,13 +174,25 @@ class LogOfBlocks(BlockLog):
         self._current.load = load
         for repeat in block.repeats:
             remove_results(self.writer.run_folder(variant.id, repeat))
+        size = load["size"]["total_bytes"] if load else None
+        if size is not None and variant.id in self._prepared_bytes:
+            self._loaded_bytes[variant.id] = size
+            self._decide_again()
+
+    def _decide_again(self) -> None:
+        """What was prepared for loading says little of what a database makes of it: a load says more."""
+        data = decided_by_loads(self._data, self._loaded_bytes, self._prepared_bytes, self._planned)
+        if data.choice != self._data.choice:
+            self._reporter.say(f"  {described_data(data)}")
+        self._data = data
+        self.writer.update_plan(data_between_blocks=data)
 
     def started(self, server: RunningServer) -> None:
         """Notes the server of the block, which is up."""
         self._current.server = server
 
     def repeat(self, variants: Sequence[Variant]) -> None:
-        """The order is that of blocks."""
+        """The order is that of blocks, and known before."""
 
     def saw(self, processes: Mapping[str, list[int]]) -> None:
         """Joins what was seen at several moments of the block."""
@@ -198,6 +222,8 @@ class LogOfBlocks(BlockLog):
         record = self._record(variant, measured_s)
         over = [*self._over[variant.id], record]
         self._over[variant.id] = over
+        if not self.drops_data(variant):
+            self._left_behind.add(variant.id)
         self._took_s.setdefault(variant.id, []).append(time.monotonic() - self._current.start_s)
         # Of blocks that went on with the same data, the last one read all of them back.
         last_of_loads = [*(block for block, after in pairwise(over) if after.loaded), record]
@@ -233,6 +259,13 @@ class LogOfBlocks(BlockLog):
             return False
         is_last = not any(variant.id == later.id for block in self._left for later in block.variants)
         return is_last or not lies_here(variant) or self._data.choice == "loaded again"
+
+    def take_left_behind(self) -> set[str]:
+        """Those of blocks before it was known that data do not fit at once."""
+        if self._data.choice == "on disk":
+            return set()
+        taken, self._left_behind = self._left_behind - {self._current.variant}, set()
+        return taken
 
     def _time_left(self, block: PlannedBlock) -> str:
         """How long this block and those after it take, as far as blocks that are over tell."""

@@ -6,11 +6,13 @@ is started, and some of its repetitions follow. Blocks of a round are in the ord
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from sensorbench.results import DataBetweenBlocks, PlannedBlocks
 from sensorbench.results.estimate import PartEstimate
 from sensorbench.runner import PreparedTable, Variant, keeps_on_disk, server_kind
 
+SizesBy = Literal["pilot", "prepared rows", "loads"]
 # Data lie on the disk twice for moments, where a database compacts them.
 DISK_FACTOR = 1.5
 
@@ -47,6 +49,14 @@ def plan_blocks(variants: Sequence[Variant], repetitions: int, planned: PlannedB
     return blocks
 
 
+def order_of(blocks: Sequence[PlannedBlock]) -> list[list[str]]:
+    """The variants by round of blocks of one variant each, in their order."""
+    rounds: dict[int, list[str]] = {}
+    for block in blocks:
+        rounds.setdefault(block.round, []).extend(variant.id for variant in block.variants)
+    return list(rounds.values())
+
+
 def in_turn(variants: Sequence[Variant], number: int) -> list[Variant]:
     """Variants in the order of the repetition, or the round, with this number: A B B A, so that what changes with time hits all alike."""
     return list(variants[:: 1 if number % 2 == 1 else -1])
@@ -78,12 +88,30 @@ def data_between_blocks(
     piloted = {variant.variant: variant.disk_bytes for variant in estimate.variants} if estimate else {}
     prepared = {name: sum(table.bytes for table in tables[name]) for name in here}
     sizes = {name: piloted.get(name) or prepared[name] for name in here}
-    return decided(
-        sum(sizes.values()), planned, free_bytes, is_piloted=bool(here) and all(piloted.get(name) is not None for name in here)
-    )
+    is_piloted = bool(here) and all(piloted.get(name) is not None for name in here)
+    return decided(sum(sizes.values()), planned, free_bytes, "pilot" if is_piloted else "prepared rows")
 
 
-def decided(size_bytes: float, planned: PlannedBlocks, free_bytes: int, *, is_piloted: bool) -> DataBetweenBlocks:
+def decided_by_loads(
+    before: DataBetweenBlocks, loaded: Mapping[str, int], prepared: Mapping[str, int], planned: PlannedBlocks
+) -> DataBetweenBlocks:
+    """The choice once some variants were loaded: the others are taken to grow as the one that grew most. What a pilot found stays.
+
+    Args:
+        before: the choice until then.
+        loaded: bytes that data take, of variants that were loaded.
+        prepared: bytes that were prepared for loading, of all variants that lie on disk.
+        planned: says what is to stay free.
+
+    """
+    growth = [size / prepared[name] for name, size in loaded.items() if prepared.get(name)]
+    if before.sizes_by == "pilot" or before.choice == "loaded again" or not growth:
+        return before
+    others = sum(size for name, size in prepared.items() if name not in loaded)
+    return decided(sum(loaded.values()) + max(growth) * others, planned, before.free_bytes, "loads")
+
+
+def decided(size_bytes: float, planned: PlannedBlocks, free_bytes: int, sizes_by: SizesBy) -> DataBetweenBlocks:
     """The choice for data of this size, of all variants together."""
     needed = round(DISK_FACTOR * size_bytes)
     return DataBetweenBlocks(
@@ -91,7 +119,7 @@ def decided(size_bytes: float, planned: PlannedBlocks, free_bytes: int, *, is_pi
         needed_bytes=needed,
         free_bytes=free_bytes,
         reserve_bytes=planned.disk_reserve_bytes,
-        sizes_by="pilot" if is_piloted else "prepared rows",
+        sizes_by=sizes_by,
     )
 
 

@@ -13,6 +13,7 @@ from sensorbench.benchmarks.comparison.blocks import (
     described_data,
     in_turn,
     lies_here,
+    order_of,
     plan_blocks,
     why_too_large,
 )
@@ -178,7 +179,7 @@ class _Arithmetic:
             for variant, estimate in zip(variants, shown, strict=True)
             if lies_here(variant) and estimate.refused is None
         ]
-        return decided(sum(here), self.blocks, self.disk_free - _prepared_bytes(self.found, self.scale), is_piloted=True)
+        return decided(sum(here), self.blocks, self.disk_free - _prepared_bytes(self.found, self.scale), "pilot")
 
     def _variant(self, variant: Variant, workload: Workload, readings: float, limit_s: float) -> VariantEstimate:
         part = self.found
@@ -222,10 +223,7 @@ def _order(planned: list[PlannedBlock], blocks: PlannedBlocks | None) -> list[li
         (whole,) = planned
         queried = [variant for variant in whole.variants if not variant.only_loads]
         return [[variant.id for variant in in_turn(queried, repeat)] for repeat in whole.repeats]
-    rounds: dict[int, list[str]] = {}
-    for block in planned:
-        rounds.setdefault(block.round, []).extend(variant.id for variant in block.variants)
-    return list(rounds.values())
+    return order_of(planned)
 
 
 def _starts_s(part: PartEstimate, variants: list[Variant], blocks: PlannedBlocks | None) -> float:

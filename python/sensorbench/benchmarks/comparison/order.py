@@ -82,6 +82,9 @@ class EventOrder:
             wanted = {variant.id for variant in left}
             variants = [variant for variant in stage.connected.comparison.variants if variant.id in wanted]
             self._load_all(block, stage.connected, variants)
+            left_behind = self._log.take_left_behind()
+            for other in (variant for variant in self._comparison.variants if variant.id in left_behind):
+                self._drop(other, self._base)
             self._log.saw(self._stages.processes())
             start_s = time.monotonic()
             self._repeat(block, stage.connected, variants)
@@ -92,8 +95,8 @@ class EventOrder:
                 self._read_back(block, stage.connected, standing)
             for variant in standing:
                 self._log.end(variant, measured_s)
-                if self._log.drops_data(variant) and not self._stages.discard(variant):
-                    stage.connected.targets[variant.id].remove(owner=self._writer.owner.to_json())
+                if self._log.drops_data(variant):
+                    self._drop(variant, stage.connected)
 
     def _started(self, block: PlannedBlock, variant: Variant, stack: ExitStack) -> Stage | None:
         """The servers of a block, up until the stack ends; None where that of its variant does not start, or the variant does not fit."""
@@ -189,6 +192,11 @@ class EventOrder:
             self._base.targets[variant.id].remove(owner=self._writer.owner.to_json())
         except EngineError as error:
             self._reporter.warn(f"{variant.id}: what was loaded cannot be removed: {error}")
+
+    def _drop(self, variant: Variant, connected: ConnectedComparison) -> None:
+        """Removes the data of a variant that are ours to remove: with its server, or below the results by the target that has them open."""
+        if not variant.target.is_url and not self._stages.discard(variant):
+            connected.targets[variant.id].remove(owner=self._writer.owner.to_json())
 
     def _show_stall(self) -> None:
         """Shows coordinated omission besides, where that is wanted."""

@@ -186,7 +186,8 @@ class ComparisonBenchmark(Benchmark[ComparisonPlan, ComparisonManifest, Comparis
                 raise UsageError(
                     f"--resume: {folder} was begun with another {key}; give the same arguments, or another folder with --out"
                 )
-        return after.model_copy(update={"environment": _joined(before.environment, after.environment)})
+        plan = after.plan.model_copy(update={"data_between_blocks": before.plan.data_between_blocks})
+        return after.model_copy(update={"plan": plan, "environment": _joined(before.environment, after.environment)})
 
     def execute(self, plan: ComparisonPlan, context: RunContext[ComparisonWriter]) -> None:
         """Loads and measures the variants, and validates their answers."""
