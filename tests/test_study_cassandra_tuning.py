@@ -121,6 +121,23 @@ def test_what_the_source_printed_is_read_with_its_units() -> None:
     assert {(part, level) for part, level, _, _ in PRINTED} <= levels
 
 
+def test_the_papers_own_figures_have_a_ratio_of_1_to_it() -> None:
+    """What is measured of each printed value is what its formula says, in the printed unit."""
+    summary = TUNING.summarise(made_up(published_figures, parts=["flush-writers"]))
+    cells = {(table.title, cell.row, cell.column): cell for table in summary.published for cell in table.cells}
+    table = "Tables 9 to 14: memtables, flush writers and the cleanup threshold"
+    of_part = [cell for place, cell in cells.items() if place[0] == table and "flush_writers" in place[1]]
+    assert len(of_part) == 3 * 9
+    assert all(cell.state == "measured" and cell.ratio == pytest.approx(1.0, rel=0.01) for cell in of_part)
+    other = cells[table, "memtable_allocation_type heap_buffers", "write-latency"]
+    assert (other.state, other.measured) == ("not run", None)
+    assert other.why.startswith("part memtable-allocation was not run")
+    contradiction = cells[
+        "Section 5.2, in the text: memtables, flush writers and the cleanup threshold", "memtable_flush_writers 4", "sstables"
+    ]
+    assert (contradiction.printed, contradiction.value) == ("831.19", 831.19)
+
+
 def test_claims_speak_of_levels_and_figures_that_there_are() -> None:
     assert list(CLAIMS) == [f"TUN-{number}" for number in range(1, 33)]
     for claim in CLAIMS.values():

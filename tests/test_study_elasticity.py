@@ -247,6 +247,18 @@ def test_works_are_summed_up_beside_what_was_printed() -> None:
     found = {(figure.role, figure.figure): figure for figure in summary.result.figures}
     assert found["CA", "transfer_s"].value == pytest.approx(160.0)
     assert (found["CA", "transfer_s"].low or 0.0) < 150.0
+    cells = {(table.title, cell.row, cell.column): cell for table in summary.published for cell in table.cells}
+    transfer = cells["Table 6.1: times of stabilisation", "6 to 12 nodes, data-transfer-time", "Cassandra"]
+    assert (transfer.value, transfer.measured) == (113 * 60, pytest.approx(160.0))
+    assert transfer.ratio == pytest.approx(160.0 / (113 * 60))
+    riak = cells["Table 6.1: times of stabilisation", "6 to 12 nodes, data-transfer-time", "Riak"]
+    assert (riak.state, riak.measured) == ("not applicable", None)
+    busiest = cells[
+        "Figure 6.10: requests of the busiest server",
+        "HBase, 24 nodes",
+        "requests-served-by-hottest-server / requests-served-total",
+    ]
+    assert (busiest.value, busiest.state, busiest.why) == (pytest.approx(1417 / 1906), "not run", "HBase was not measured")
     assert {claim.id: claim.verdict for claim in summary.claims}["ELA-5"] == "not tested", "the memory of its nodes is not known"
     assert {role.title for role in ELASTICITY.file.roles.values()} == {"Cassandra", "HBase", "mongoDB", "Redis Cluster"}
 

@@ -8,7 +8,7 @@ from sensorbench.cli.lazy import LazyGroup
 class _Commands(LazyGroup):
     places = {
         "list": ("study_list:list_studies", "List the studies."),
-        "show": ("study_show:show", "Show what a study asks, its grid, which figures of its source it has, and its claims."),
+        "show": ("study_show:show", "Show what a study asks, its grid, what its paper printed, and its claims."),
         "run": ("study_run:app", "Run a study: load, ask, check the answers, judge the claims, write a report."),
     }
 

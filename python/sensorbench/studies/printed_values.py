@@ -34,6 +34,19 @@ _UNITS: dict[str, tuple[float, PublishedKind]] = {
     "x": (1.0, "ratio"),
     "%": (0.01, "ratio"),
 }
+# What the files write where the paper has no unit, or where a unit says nothing.
+_NO_UNITS = {
+    "-",
+    "as printed",
+    "as printed (no unit)",
+    "fraction",
+    "dimensionless",
+    "count",
+    "load",
+    "ordinal",
+    "setting",
+    "level",
+}
 _CLOCK = re.compile(r"(\d+):(\d\d):(\d\d)")
 _THOUSANDS = re.compile(r"\d{1,3}([, ]\d{3})+(\.\d*)?")
 _DECIMAL_COMMA = re.compile(r"\d+,\d{1,2}")
@@ -64,3 +77,8 @@ def in_our_unit(text: str, unit: str, factor: float | None = None) -> PrintedNum
     of_unit, kind = _UNITS.get(unit, (1.0, "number"))
     value = number(text)
     return PrintedNumber(None if value is None else value * (of_unit if factor is None else factor), kind)
+
+
+def shown_unit(unit: str) -> str:
+    """The paper's unit as it is shown; empty where there is none."""
+    return "" if unit in _NO_UNITS else unit.removesuffix(" as printed").replace("h:mm:ss", "")

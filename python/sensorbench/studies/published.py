@@ -18,7 +18,7 @@ from pydantic import Field
 from sensorbench import toml_file
 from sensorbench.claims import Expression, Figure, FigureEvidence, NotMeasuredError
 from sensorbench.results.summary.published import CellState, PublishedCell, PublishedKind, PublishedTable, printed_by_figure
-from sensorbench.studies.printed_values import in_our_unit
+from sensorbench.studies.printed_values import in_our_unit, shown_unit
 from sensorbench.studies.registry import folder_of
 
 # What the files write for "not applicable".
@@ -296,7 +296,7 @@ def _cell(row: PlacedRow, measure: Measure, scale: float | None) -> PublishedCel
         row=row.row,
         column=row.column,
         printed=row.printed.value,
-        unit="" if row.printed.unit in {NOTHING, "as printed (no unit)", "as printed"} else row.printed.unit,
+        unit=shown_unit(row.printed.unit),
         kind=row.kind,
         value=row.value,
         measured=found.value,
