@@ -60,10 +60,10 @@ def test_the_arithmetic_is_said() -> None:
     )
     (why,) = refused_widths(variants("typed", "5MB"), timelines(TWO, 0.002)).values()
     assert why == (
-        "rows of 5MB are 10 kB at scale 0.002, but rows are a multiple of 600 readings of 21 bytes: the widest has 600, 12.6 kB. It takes --scale 0.025"
+        "rows of 5MB are 10 kB at scale 0.002, but rows are a multiple of 600 readings of 25 bytes: the widest has 600, 15 kB. It takes --scale 0.03"
     )
     # From that scale on, it is not.
-    assert refused_widths(variants("typed", "5MB"), timelines(TWO, 0.0252)) == {}
+    assert refused_widths(variants("typed", "5MB"), timelines(TWO, 0.03)) == {}
 
 
 def test_widths_that_are_alike_are_one() -> None:
@@ -100,7 +100,7 @@ def test_the_declared_bytes_of_a_row_are_those_of_the_scale() -> None:
     assert variant.schema.row_width() is None, "no dataset is known"
     width = variant.schema.on(SamplingInterval(STEP_US, 0.1)).row_width()
     assert width is not None
-    assert (width.wanted_bytes, width.readings, width.parameters) == (500_000.0, 24_000, {"width"})
+    assert (width.wanted_bytes, width.readings, width.parameters) == (500_000.0, 19_800, {"width"})
     of_readings = variant.schema.with_parameters({"width": "100k"}).on(SamplingInterval(STEP_US)).row_width()
     assert of_readings is not None
     assert of_readings.wanted_bytes is None

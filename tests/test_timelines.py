@@ -262,7 +262,7 @@ def test_readings_of_one_operation_need_rows_of_their_own(timelines: Dataset) ->
         (layout("cassandra", "typed", width="100k"), 1.0, 100_200),
         (layout("cassandra", "typed", width="100k"), 0.1, 10_200),
         (layout("cassandra", "typed", width="100k"), 0.004, 600),
-        (layout("cassandra", "typed", width="5MB"), 1.0, 238_200),
+        (layout("cassandra", "typed", width="5MB"), 1.0, 199_800),
         (layout("cassandra", "batched", width="5MB", encoding="text"), 0.004, 3000),
         (layout("redis", "typed", width="10MB"), 1.0, 83_400),
         (layout("redis", "batched", width="10MB", encoding="packed"), 0.01, 9000),
