@@ -18,8 +18,7 @@ struct Statement {
 }
 
 /// Rows whose key begins with the values of `prefix`, and whose next key column lies in `from`..`to` (`to` excluded), or between
-/// `after` and `to` (both excluded). Region servers leave out rows that `where` does not let through. Where the time is kept apart, each
-/// reading of those rows is a row of the answer; of whole timelines only those within `times`, if that is given.
+/// `after` and `to` (both excluded). Region servers leave out rows that `where` does not let through.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Scan {
@@ -31,20 +30,11 @@ struct Scan {
     to: Option<String>,
     /// The parameter that says how many rows there are at most.
     limit: Option<String>,
-    times: Option<TimeBounds>,
     /// Bounds of columns of the value.
     #[serde(default, rename = "where")]
     bounds: BTreeMap<String, Bounds>,
     #[serde(default)]
     narrow: bool,
-}
-
-/// Times from one parameter on until before another.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct TimeBounds {
-    from: String,
-    to: String,
 }
 
 #[derive(Debug, Deserialize)]
@@ -122,8 +112,6 @@ pub struct PreparedScan {
     pub after: Option<usize>,
     pub to: Option<usize>,
     pub limit: Option<usize>,
-    /// Parameters of the times from which on and before which readings of whole timelines are wanted.
-    pub times: Option<(usize, usize)>,
     /// Columns of the value, how their cells must compare, and with which parameter.
     pub bounds: Vec<(usize, Comparison, usize)>,
 }
@@ -181,7 +169,9 @@ struct Place<'a> {
 impl Place<'_> {
     fn scan(&self, scan: Scan) -> Result<PreparedScan, SchemaError> {
         let table = self.table("scan", &scan.table)?;
-        let times = self.times(table, &scan)?;
+        if table.offset().is_some() {
+            return Err(self.error("scan.table", format!("the time of table {} is kept apart; expected get", scan.table)));
+        }
         if scan.from.is_some() && scan.after.is_some() {
             return Err(self.error("scan", "expected either from (included) or after (excluded)"));
         }
@@ -196,27 +186,7 @@ impl Place<'_> {
             return Err(self.error("scan.narrow", "a column that where looks at must be read; expected no narrow"));
         }
         let reading = self.reading("scan", scan.table, table, &prefix, scan.narrow)?;
-        Ok(PreparedScan { reading, prefix, from, after, to, limit, times, bounds })
-    }
-
-    /// The times that a scan is about, where it may be about some.
-    fn times(&self, table: &Table, scan: &Scan) -> Result<Option<(usize, usize)>, SchemaError> {
-        if let Some(offset) = table.offset() {
-            for (word, is_given) in [("where", !scan.bounds.is_empty()), ("narrow", scan.narrow), ("limit", scan.limit.is_some())] {
-                if is_given {
-                    let message = format!("a row of table {} has many readings; expected none", scan.table);
-                    return Err(self.error(&format!("scan.{word}"), message));
-                }
-            }
-            if scan.times.is_some() && offset.period.is_some() {
-                return Err(self.error("scan.times", "the key has the beginning of a period; expected bounds of the key"));
-            }
-        } else if scan.times.is_some() {
-            return Err(self.error("scan.times", "the table keeps no time apart; expected bounds of the key or where"));
-        }
-        let Some(times) = &scan.times else { return Ok(None) };
-        let time = |word: &str, parameter: &str| self.parameter(&format!("scan.times.{word}"), parameter, Some(Type::Timestamp));
-        Ok(Some((time("from", &times.from)?, time("to", &times.to)?)))
+        Ok(PreparedScan { reading, prefix, from, after, to, limit, bounds })
     }
 
     fn bounds(&self, table: &Table, bounds: &BTreeMap<String, Bounds>) -> Result<Vec<(usize, Comparison, usize)>, SchemaError> {

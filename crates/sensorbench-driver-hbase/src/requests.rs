@@ -102,20 +102,7 @@ pub fn scan(scan: &PreparedScan, parameters: &[Value], caching: i32) -> Result<O
     if limit == Some(0) {
         return Ok(None);
     }
-    let time_range = match (scan.times, table.offset()) {
-        (Some((from, to)), Some(offset)) => {
-            let [from_us, to_us] = [time_of(&parameters[from])?, time_of(&parameters[to])?];
-            let range = TTimeRange { min_stamp: offset.first_unit(0, from_us), max_stamp: offset.first_unit(0, to_us) };
-            if range.min_stamp >= range.max_stamp {
-                return Ok(None);
-            }
-            Some(range)
-        }
-        _ => None,
-    };
     Ok(Some(TScan {
-        max_versions: Some(if table.version.is_some() { i32::MAX } else { 1 }),
-        time_range,
         start_row: Some(start),
         stop_row: Some(end),
         columns: scan.reading.columns(),

@@ -81,12 +81,8 @@ impl Reading {
         rows: &mut Rows,
     ) -> Result<(), DriverError> {
         let is_qualifier = self.table.qualifier.is_some();
-        let since = offset.since.as_ref().map(|since| {
-            let place = self.table.key.iter().position(|column| column.name == *since).expect("was checked");
-            let ValueRef::Timestamp(start_us) = key[place].value() else { unreachable!("was checked") };
-            start_us
-        });
-        let start_us = since.unwrap_or(0);
+        let since = self.table.key.iter().position(|column| column.name == offset.since).expect("was checked");
+        let ValueRef::Timestamp(start_us) = key[since].value() else { unreachable!("was checked") };
         let value_type = self.table.columns[0].value_type;
         let cells = &result.column_values;
         for number in 0..cells.len() {

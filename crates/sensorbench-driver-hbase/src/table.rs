@@ -35,17 +35,16 @@ pub struct Table {
     splits: Vec<Vec<Json>>,
 }
 
-/// A time that is kept as so many units since the beginning of a period, which is a column of the row key; or, without a period, since 1970:
-/// then one row has a whole timeline.
+/// A time that is kept as so many units since the beginning of a period, which is a column of the row key.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Offset {
     /// The column of the time.
     pub name: String,
     /// The column of the row key that has the beginning of the period.
-    pub since: Option<String>,
+    pub since: String,
     /// Length of the period.
-    pub period: Option<Period>,
+    pub period: Period,
     /// What is counted.
     pub unit: Unit,
 }
@@ -120,13 +119,12 @@ impl Unit {
 impl Offset {
     /// The beginning of the period that a time lies in.
     pub fn floor(&self, time_us: i64) -> i64 {
-        self.period.map_or(0, |period| period.every().floor(time_us))
+        self.period.every().floor(time_us)
     }
 
     /// The beginnings of the periods that `from_us`..`to_us` (`to_us` excluded) meets.
     pub fn periods(&self, from_us: i64, to_us: i64) -> impl Iterator<Item = i64> {
-        let whole = (self.period.is_none() && from_us < to_us).then_some(0);
-        whole.into_iter().chain(self.period.into_iter().flat_map(move |period| period.every().starts(from_us, to_us)))
+        self.period.every().starts(from_us, to_us)
     }
 
     /// The first unit of a period that is not before a time.
@@ -135,29 +133,25 @@ impl Offset {
         since.max(0).div_euclid(length) + i64::from(since.max(0).rem_euclid(length) != 0)
     }
 
-    /// The unit that a time is, or None for one between two units, and for one before the beginning.
+    /// The unit that a time is, or None for one between two units.
     pub fn unit(&self, start_us: i64, time_us: i64) -> Option<i64> {
         let since = time_us - start_us;
-        (since >= 0 && since % self.unit.length_us() == 0).then(|| since / self.unit.length_us())
+        (since % self.unit.length_us() == 0).then(|| since / self.unit.length_us())
     }
 
     pub fn time_us(&self, start_us: i64, unit: i64) -> i64 {
         start_us + unit * self.unit.length_us()
     }
 
-    /// Units of a whole period; a whole timeline has no end.
+    /// Units of a whole period.
     pub fn units(&self) -> i64 {
-        let Some(period) = self.period else { return i64::MAX };
-        let Every::Microseconds(length) = period.every() else { unreachable!("periods are no months") };
+        let Every::Microseconds(length) = self.period.every() else { unreachable!("periods are no months") };
         length / self.unit.length_us()
     }
 
     /// A time that lies on no unit: cells of two such times would be one.
     pub fn refused(&self, time_us: i64) -> String {
         let unit = format!("{:?}", self.unit).to_lowercase();
-        if self.period.is_none() && time_us < 0 {
-            return format!("the {} {time_us} (in microseconds since 1970) is before 1970; a version counts from there", self.name);
-        }
         format!("the {} {time_us} (in microseconds since 1970) is no whole {unit}; choose a smaller unit", self.name)
     }
 }
@@ -198,7 +192,7 @@ impl Table {
 
     /// Columns of the row key that rows bring: without the beginning of a period, which follows from the time.
     pub fn given_key(&self) -> impl Iterator<Item = &Parameter> {
-        let since = self.offset().and_then(|offset| offset.since.as_deref());
+        let since = self.offset().map(|offset| offset.since.as_str());
         self.key.iter().filter(move |column| Some(column.name.as_str()) != since)
     }
 
@@ -209,7 +203,7 @@ impl Table {
         start_us: Option<i64>,
         value: impl Fn(usize) -> ValueRef<'v>,
     ) -> Result<(), String> {
-        let since = self.offset().and_then(|offset| offset.since.as_deref());
+        let since = self.offset().map(|offset| offset.since.as_str());
         let mut place = 0;
         for column in &self.key {
             let part = if Some(column.name.as_str()) == since {
@@ -229,17 +223,11 @@ impl Table {
             return Err(SchemaError::at(format!("{path}.version"), "expected the time either as qualifier or as version"));
         }
         let place = format!("{path}.{}", if self.qualifier.is_some() { "qualifier" } else { "version" });
-        match (&offset.since, offset.period) {
-            (Some(since), Some(_)) => {
-                if !self.key.iter().any(|column| column.name == *since && column.value_type == Type::Timestamp) {
-                    let message = format!("the key has no column {since} of type timestamp");
-                    return Err(SchemaError::at(format!("{place}.since"), message));
-                }
-            }
-            // A qualifier has four bytes, which the milliseconds since 1970 do not fit into.
-            (None, None) if self.version.is_some() => {}
-            (None, None) => return Err(SchemaError::at(place, "expected since and period: only versions hold a whole timeline")),
-            _ => return Err(SchemaError::at(place, "expected both since and period, or neither for a whole timeline")),
+        if !self.key.iter().any(|column| column.name == offset.since && column.value_type == Type::Timestamp) {
+            return Err(SchemaError::at(
+                format!("{place}.since"),
+                format!("the key has no column {} of type timestamp", offset.since),
+            ));
         }
         if self.columns.len() != 1 {
             return Err(SchemaError::at(
@@ -359,16 +347,5 @@ mod tests {
         assert_eq!((minutes.units(), offset("day", "second").units()), (60, 86_400));
         assert_eq!([hour - 5, hour, hour + 1, hour + 60_000_000].map(|time| minutes.first_unit(hour, time)), [0, 0, 1, 1]);
         assert_eq!(minutes.periods(hour - 1, hour + 1).collect::<Vec<_>>(), [0, hour]);
-    }
-
-    #[test]
-    fn without_a_period_times_are_units_since_1970() {
-        let whole: Offset = serde_json::from_value(serde_json::json!({"name": "time", "unit": "minute"})).unwrap();
-        let day = 86_400_000_000;
-        assert_eq!((whole.floor(day), whole.unit(0, day), whole.units()), (0, Some(1_440), i64::MAX));
-        assert_eq!(whole.periods(day, 2 * day).collect::<Vec<_>>(), [0]);
-        assert!(whole.periods(day, day).next().is_none());
-        assert_eq!(whole.unit(0, -60_000_000), None, "there is no version below zero");
-        assert!(whole.refused(-60_000_000).contains("before 1970"));
     }
 }

@@ -199,24 +199,10 @@ fn layouts() -> Schema {
         operations.push(json!({
             "name": format!("one_of_{table}"), "parameters": [name, time], "columns": [time, value],
             "statement": {"get": {"table": table, "key": [":name"], "at": ":time"}}}));
-        let prefix = json!({"name": "hour", "type": "timestamp"});
-        operations.push(json!({
-            "name": format!("hour_of_{table}"), "parameters": [prefix], "columns": [name, time, value],
-            "statement": {"scan": {"table": table, "prefix": [":hour"]}}}));
         operations.push(json!({
             "name": format!("write_{table}"), "parameters": [name, time, value],
             "statement": {"put": {"table": table, "values": {"name": ":name", "time": ":time", "value": ":value"}}}}));
     }
-    operations.extend([
-        json!({"name": "timeline", "parameters": [name, from, to], "columns": [time, value],
-            "statement": {"get": {"table": "timelines", "key": [":name"], "from": ":from", "to": ":to"}}}),
-        json!({"name": "moment", "parameters": [name, time], "columns": [time, value],
-            "statement": {"get": {"table": "timelines", "key": [":name"], "at": ":time"}}}),
-        json!({"name": "everybody", "parameters": [name, from, to], "columns": [name, time, value],
-            "statement": {"scan": {"table": "timelines", "from": ":name", "times": {"from": ":from", "to": ":to"}}}}),
-        json!({"name": "go_on", "parameters": [name, time, value],
-            "statement": {"put": {"table": "timelines", "values": {"name": ":name", "time": ":time", "value": ":value"}}}}),
-    ]);
     let (low, high) = (json!({"name": "low", "type": "double"}), json!({"name": "high", "type": "double"}));
     let (note, max) = (columns[1].clone(), json!({"name": "most", "type": "integer"}));
     operations.extend([
@@ -235,10 +221,9 @@ fn layouts() -> Schema {
     schema(json!({
         "create": {"table": {
             "qualifiers": apart("qualifier"), "versions": apart("version"),
-            "timelines": {"key": [name], "columns": [columns[0]], "version": {"name": "time", "unit": "minute"}},
             "rows": {"key": [name], "columns": columns, "splits": [["c"], ["e"]], "bloom": "rowcol", "block_kib": 16},
         }},
-        "tables": {"qualifiers": fill, "versions": fill, "timelines": fill, "rows": [name, value, note]},
+        "tables": {"qualifiers": fill, "versions": fill, "rows": [name, value, note]},
         "operations": operations,
     }))
 }
@@ -279,9 +264,6 @@ fn times_apart(driver: &dyn Driver, asking: &mut Asking, table: &str) {
     let at = |time: i64| [text("a"), Value::Timestamp(time)];
     assert_eq!(asking.execute(&one, &at(HOUR)).unwrap(), [vec![Value::Timestamp(HOUR), Value::Double(60.0)]]);
     assert_eq!(asking.execute(&one, &at(HOUR + 1)).unwrap(), Vec::<Vec<Value>>::new());
-    let of_hour = asking.execute(&format!("hour_of_{table}"), &[Value::Timestamp(0)]).unwrap();
-    let [times_of_a, times_of_b] = ["a", "b"].map(|name| of_hour.iter().filter(|row| row[0] == text(name)).count());
-    assert_eq!((times_of_a, times_of_b), (3, 1), "a scan gives the readings of all rows of an hour: {of_hour:?}");
     asking.execute(&write, &[text("a"), Value::Timestamp(2 * MINUTE), Value::Double(2.5)]).unwrap();
     assert_eq!(asking.execute(&one, &at(2 * MINUTE)).unwrap()[0][1], Value::Double(2.5));
     for (time, problem) in [(MINUTE + 1, "is no whole minute"), (MINUTE, "two rows have the same key")] {
@@ -289,43 +271,6 @@ fn times_apart(driver: &dyn Driver, asking: &mut Asking, table: &str) {
         assert_eq!(refused.kind(), ErrorKind::Data);
         assert!(refused.to_string().contains(problem), "{refused}");
     }
-}
-
-/// A row for a whole timeline, each reading a version of its cell: found in one row, and in all rows within a stretch of time.
-#[test]
-fn versions_hold_whole_timelines() {
-    let driver = open(&url("timelines", "&page=2&durability=async&load_durability=skip"));
-    let schema = layouts();
-    driver.guard(&owner()).create(&schema, "", Intent::Replace).unwrap();
-    let mut asking = Asking::of(driver.as_ref(), &schema);
-    let readings =
-        [("a", 0, 0.0), ("a", MINUTE, 1.0), ("a", 30 * HOUR, 1800.0), ("b", MINUTE, 1.0), ("c", 2 * HOUR, 120.0), ("d", MINUTE, 1.0)];
-    assert_eq!(load_readings(driver.as_ref(), "timelines", &readings).unwrap(), 6);
-    assert_eq!(driver.count("timelines").unwrap(), 6);
-    let times = |from: i64, to: i64| [Value::Timestamp(from), Value::Timestamp(to)];
-    let mut of_a = |from: i64, to: i64| {
-        let [from, to] = times(from, to);
-        asking.execute("timeline", &[text("a"), from, to]).unwrap().into_iter().map(|row| row[1].clone()).collect::<Vec<_>>()
-    };
-    assert_eq!(of_a(0, 31 * HOUR), [0.0, 1.0, 1800.0].map(Value::Double), "in the order of their times");
-    assert_eq!(of_a(1, 30 * HOUR), [Value::Double(1.0)]);
-    assert!(of_a(HOUR, HOUR).is_empty());
-    assert_eq!(asking.execute("moment", &[text("a"), Value::Timestamp(30 * HOUR)]).unwrap()[0][1], Value::Double(1800.0));
-    let everybody = |asking: &mut Asking, first: &str, from: i64, to: i64| {
-        let [from, to] = times(from, to);
-        let rows = asking.execute("everybody", &[text(first), from, to]).unwrap();
-        rows.into_iter().map(|row| (row[0].clone(), row[1].clone())).collect::<Vec<_>>()
-    };
-    let minute = Value::Timestamp(MINUTE);
-    assert_eq!(everybody(&mut asking, "a", MINUTE, 2 * MINUTE), ["a", "b", "d"].map(|name| (text(name), minute.clone())));
-    assert_eq!(everybody(&mut asking, "b", 0, HOUR), ["b", "d"].map(|name| (text(name), minute.clone())));
-    assert_eq!(everybody(&mut asking, "a", 2 * HOUR, 31 * HOUR).len(), 2, "of all times in the range");
-    assert!(everybody(&mut asking, "a", MINUTE + 1, 2 * MINUTE).is_empty(), "there is nothing between two units");
-    asking.execute("go_on", &[text("b"), Value::Timestamp(2 * MINUTE), Value::Double(2.0)]).unwrap();
-    assert_eq!(everybody(&mut asking, "b", 0, HOUR).len(), 3);
-    let refused = load_readings(driver.as_ref(), "timelines", &[("e", -MINUTE, 0.0)]).unwrap_err();
-    assert!(refused.to_string().contains("before 1970"), "{refused}");
-    driver.guard(&owner()).remove().unwrap();
 }
 
 #[test]
