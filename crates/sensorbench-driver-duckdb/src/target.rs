@@ -66,7 +66,7 @@ impl Target {
         if !Instance::is_open(&self.path) && !self.is_database()? {
             return Ok(Occupant::Foreign("it is a file, and no DuckDB database".to_owned()));
         }
-        match Instance::look(self.library, &self.path, |instance| occupant_of(instance)) {
+        match Instance::look(self.library, &self.path, occupant_of) {
             Ok(occupant) => occupant,
             Err(refusal) if refusal.message.contains("Could not set lock") => Err(connection_error(&self.path, refusal)),
             Err(refusal) => Ok(Occupant::Foreign(format!(
