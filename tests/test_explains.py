@@ -32,9 +32,6 @@ JOIN_FROM_A_SCAN = """{"query_block": {"table": {"table_name": "b", "access_type
             "scan of an interval of time",
         ),
         ("questdb", "LatestByValueDeferredFiltered\n    Frame backward scan on: m", "scan"),
-        ("duckdb", "╭─ Seq Scan ─╮\n│ Type: Index Scan │", "index"),
-        ("duckdb", "╭─ Seq Scan ─╮\n│ Type: Sequential Scan │", "scan"),
-        ("duckdb", "╭─ Dummy Scan ─╮", None),
         ("mysql", '{"query_block": {"table": {"access_type": "ALL", "rows": 9}}}', "scan"),
         ("mysql", '{"query_block": {"table": {"access_type": "range", "key": "log_key", "rows": 9}}}', "index log_key"),
         ("mysql", '{"query_block": {\n"table": {"access_type": "index",\n"key": "log_key"}}}', "scan of index log_key"),
@@ -52,3 +49,5 @@ def test_a_plan_says_how_rows_are_reached(dialect: str, text: str, access: str |
 
 def test_a_dialect_without_plans_has_none() -> None:
     assert explain_of("redis") is None
+    # Its plan says "sequential scan" also where an index is used: that is decided when the statement is executed.
+    assert explain_of("duckdb") is None

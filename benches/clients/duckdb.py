@@ -41,4 +41,4 @@ def _their_rate(folder: Path, create: str, way: str, rows: pa.Table) -> float:
         connection.register("rows", rows)
         start_s = time.perf_counter()
         connection.execute(way)
-        return rows.num_rows / (time.perf_counter() - start_s)
+        return float(rows.num_rows / (time.perf_counter() - start_s))

@@ -172,7 +172,7 @@ fn parts(connection: &Connection) -> Result<BTreeMap<String, u64>, DriverError> 
     }
     let mut sharing: BTreeMap<u64, u64> = BTreeMap::new();
     blocks.values().flatten().for_each(|block| *sharing.entry(*block).or_default() += 1);
-    let bytes = |of_table: BTreeSet<u64>| of_table.iter().map(|block| block_bytes / sharing[block]).sum();
+    let bytes = |of_table: BTreeSet<u64>| of_table.iter().map(|block| block_bytes / sharing[block]).sum::<u64>();
     Ok(blocks.into_iter().map(|(table, of_table)| (table, bytes(of_table))).collect())
 }
 

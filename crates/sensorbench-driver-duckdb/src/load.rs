@@ -8,7 +8,7 @@ use sensorbench_dataset::Column;
 use sensorbench_driver::{DriverError, Parameter, Progress, Type};
 
 use crate::errors::statement_error;
-use crate::library::{Chunk, Connection, Refusal, type_for};
+use crate::library::{Appender, Chunk, Connection, Refusal, type_for};
 
 pub fn load(
     connection: &Arc<Connection>,
@@ -39,7 +39,7 @@ fn append(
 ) -> Result<(), DriverError> {
     let refused = |refusal: Refusal| DriverError::Data(format!("table {table}: {}", refusal.message));
     let names = columns.iter().map(|column| column.name.clone());
-    let appender = connection.append(table, names).map_err(refused)?;
+    let appender = Appender::to(connection, table, names).map_err(refused)?;
     let types: Vec<u32> = columns.iter().map(|column| type_for(column.value_type)).collect();
     let mut chunk = Chunk::of(connection, &types);
     for batch in rows {

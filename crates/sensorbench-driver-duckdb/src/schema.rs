@@ -5,7 +5,7 @@ use std::sync::Arc;
 use sensorbench_driver::{DriverError, Operation, Parameter, SchemaError, SqlSchema, quoted};
 
 use crate::errors::statement_error;
-use crate::library::{Connection, Instance, Library};
+use crate::library::{Connection, Instance, Library, Statement};
 use crate::session::Prepared;
 
 /// Creates the tables in memory and prepares every statement there.
@@ -21,8 +21,7 @@ pub fn check(library: &'static Library, schema: &SqlSchema, operations: &[Operat
 /// Every table that is filled exists, with the columns of its fill.
 pub fn check_tables(schema: &SqlSchema, connection: &Arc<Connection>) -> Result<(), SchemaError> {
     for (table, columns) in schema.tables() {
-        connection
-            .prepare(&insert_statement(table, columns))
+        Statement::of(connection, &insert_statement(table, columns))
             .map_err(|refusal| SchemaError::at(format!("fill.{table}"), refusal.message))?;
     }
     Ok(())

@@ -40,7 +40,7 @@ impl Prepared {
         let text: SqlStatement = parse_part(&path, &operation.statement)?;
         let at_statement = |message: String| SchemaError::at(format!("{path}.statement"), message);
         let positional = Positional::of(operation, &text.statement, Placeholder::Dollar)?;
-        let statement = connection.prepare(&positional.text).map_err(|refusal| at_statement(refusal.message))?;
+        let statement = Statement::of(connection, &positional.text).map_err(|refusal| at_statement(refusal.message))?;
         if statement.parameters() != positional.parameters.len() {
             return Err(at_statement("parameters must be written as :name".to_owned()).into());
         }

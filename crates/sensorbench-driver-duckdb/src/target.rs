@@ -7,7 +7,7 @@ use std::sync::Arc;
 use sensorbench_driver::{DriverError, Marker, Occupant, TargetUrl, Type, Value};
 
 use crate::errors::{connection_error, statement_error};
-use crate::library::{Connection, Instance, Library, Settings, kind};
+use crate::library::{Connection, Instance, Library, Settings, Statement, kind};
 
 /// Where DuckDB's files have these bytes.
 const MAGIC: (usize, &[u8]) = (8, b"DUCK");
@@ -66,7 +66,7 @@ impl Target {
         if !Instance::is_open(&self.path) && !self.is_database()? {
             return Ok(Occupant::Foreign("it is a file, and no DuckDB database".to_owned()));
         }
-        match Instance::look(self.library, &self.path, |instance| occupant_of(instance)) {
+        match Instance::look(self.library, &self.path, occupant_of) {
             Ok(occupant) => occupant,
             Err(refusal) if refusal.message.contains("Could not set lock") => Err(connection_error(&self.path, refusal)),
             Err(refusal) => Ok(Occupant::Foreign(format!(
@@ -157,7 +157,7 @@ fn is_size(text: &str) -> bool {
 
 /// Executes a statement whose one parameter is the marker.
 pub fn write_marker(connection: &Arc<Connection>, statement: &str, marker: &Marker) -> Result<(), DriverError> {
-    let prepared = connection.prepare(statement).map_err(statement_error)?;
+    let prepared = Statement::of(connection, statement).map_err(statement_error)?;
     prepared.bind(1, Value::Text(marker.to_text().into()).as_ref()).map_err(statement_error)?;
     prepared.execute().map(drop).map_err(statement_error)
 }

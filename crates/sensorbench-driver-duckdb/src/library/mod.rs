@@ -1,6 +1,7 @@
 //! DuckDB's library, opened at run time: it is the one in DuckDB's Python package, which exports the whole C API.
 
 mod api;
+mod appender;
 mod connection;
 mod instance;
 mod prepared;
@@ -15,7 +16,8 @@ use std::sync::{Mutex, PoisonError};
 use libloading::os::unix::{Library as Loaded, RTLD_LOCAL, RTLD_NOW};
 
 pub use api::kind;
-pub use connection::{Chunk, Connection};
+pub use appender::{Appender, Chunk};
+pub use connection::Connection;
 pub use instance::{Instance, Settings};
 pub use prepared::Statement;
 pub use result::{Answer, may_be, type_for};

@@ -1,11 +1,12 @@
 //! Prepared statements.
 
+use std::ptr::null_mut;
 use std::sync::Arc;
 
 use sensorbench_driver::ValueRef;
 
 use super::api::{Handle, RawResult, SUCCESS, State, Timestamp, kind, statement_type};
-use super::connection::c_bytes;
+use super::instance::c_text;
 use super::{Answer, Connection, Refusal, text};
 
 /// A statement that was prepared on a connection.
@@ -18,11 +19,16 @@ pub struct Statement {
 unsafe impl Send for Statement {}
 
 impl Statement {
-    pub(super) fn new(handle: Handle, connection: Arc<Connection>) -> Self {
-        Self { handle, connection }
+    /// Prepares one statement.
+    pub fn of(connection: &Arc<Connection>, statement: &str) -> Result<Self, Refusal> {
+        let statement = c_text(statement);
+        let mut prepared = Self { handle: null_mut(), connection: connection.clone() };
+        // SAFETY: all of it lives until the call is over.
+        let state = unsafe { (connection.functions().prepare)(connection.handle, statement.as_ptr(), &mut prepared.handle) };
+        if state == SUCCESS { Ok(prepared) } else { Err(prepared.refusal()) }
     }
 
-    pub(super) fn refusal(&self) -> Refusal {
+    fn refusal(&self) -> Refusal {
         // SAFETY: the handle is alive or null, and the text is copied.
         let message = unsafe { text((self.connection.functions().prepare_error)(self.handle)) };
         Refusal::new(kind::INVALID, message.unwrap_or_else(|| "DuckDB does not say why".to_owned()))
@@ -67,10 +73,7 @@ impl Statement {
                 ValueRef::Text(value) => {
                     (functions.bind_varchar_length)(self.handle, place, value.as_ptr().cast(), value.len() as u64)
                 }
-                ValueRef::Bytes(value) => {
-                    let (bytes, length) = c_bytes(value);
-                    (functions.bind_blob)(self.handle, place, bytes, length)
-                }
+                ValueRef::Bytes(value) => (functions.bind_blob)(self.handle, place, value.as_ptr().cast(), value.len() as u64),
             }
         };
         if state == SUCCESS { Ok(()) } else { Err(self.refusal()) }

@@ -29,9 +29,10 @@ impl Answer {
 
     /// The types of its columns, by DuckDB's numbers.
     pub fn column_types(&mut self) -> impl ExactSizeIterator<Item = u32> {
-        // SAFETY: the result is alive, and no column is asked for that there is not.
+        // SAFETY: the result is alive.
         let columns = unsafe { (self.functions.column_count)(&mut self.raw) } as usize;
-        (0..columns).map(|column| unsafe { (self.functions.column_type)(&mut self.raw, column as u64) })
+        // SAFETY: as above, and no column is asked for that there is not.
+        (0..columns).map(move |column| unsafe { (self.functions.column_type)(&mut self.raw, column as u64) })
     }
 
     /// The next chunk; None after the last one.
