@@ -39,7 +39,8 @@ pub fn write(
                 if place > 0 {
                     line.push(',');
                 }
-                append(*form, column.value(row), &mut line).map_err(|error| refused(format!(", column {}: {error}", names[place])))?;
+                append(*form, column.value(row), &mut line)
+                    .map_err(|error| refused(format!(", column {}: {error}", names[place])))?;
             }
             line.push('\n');
             output.write_all(line.as_bytes()).map_err(failed)?;

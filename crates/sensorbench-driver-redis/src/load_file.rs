@@ -11,12 +11,7 @@ use sensorbench_driver::{DriverError, Progress};
 
 use crate::schema::Fill;
 
-pub fn write(
-    fill: &Fill,
-    rows: Box<dyn RecordBatchReader + Send>,
-    file: &Path,
-    progress: &Progress,
-) -> Result<(), DriverError> {
+pub fn write(fill: &Fill, rows: Box<dyn RecordBatchReader + Send>, file: &Path, progress: &Progress) -> Result<(), DriverError> {
     let failed = |error: std::io::Error| DriverError::Data(format!("{}: {error}", file.display()));
     let mut output = BufWriter::with_capacity(1 << 20, File::create(file).map_err(failed)?);
     let mut command = Vec::new();
