@@ -24,7 +24,11 @@ def curves(picture: ShownCurves) -> ChartSpec:
     base = alt.Chart(alt.InlineData(values=points)).encode(
         x=alt.X("x:Q", **x), color=alt.Color("line:N", title=None, scale=colours, legend=charts.NAMES_LEGEND)
     )
-    stroke_legend = alt.Legend(orient="bottom", symbolType="stroke", symbolSize=200, symbolStrokeColor=charts.QUIET) if len(figures) > 1 else None
+    stroke_legend = (
+        alt.Legend(orient="bottom", symbolType="stroke", symbolSize=200, symbolStrokeColor=charts.QUIET)
+        if len(figures) > 1
+        else None
+    )
     lines = base.mark_line(strokeWidth=1.8, point=alt.OverlayMarkDef(size=36)).encode(
         y=alt.Y("y:Q", **y),
         strokeDash=alt.StrokeDash("figure:N", title=None, scale=strokes, legend=stroke_legend),
