@@ -169,14 +169,11 @@ def test_a_key_that_is_there_is_refused_and_nothing_of_its_load_stays(tmp_path: 
     for value in (1.5, 2.5):
         target.execute_once(json.dumps(upsert), reader(rows(7, 1, value)))
     read = {
-        "name": "read",
+        **PUT,
         "columns": [SERIES["tables"]["series"][1]],
-        "statement": {"statement": "SELECT value FROM series WHERE epoch_us(time) = 7"},
+        "statement": {"statement": "SELECT value FROM series WHERE time = :time"},
     }
-    nothing = pa.RecordBatchReader.from_batches(
-        pa.schema({"none": pa.int64()}), [pa.record_batch({"none": pa.array([0], pa.int64())})]
-    )
-    assert json.loads(target.execute_once(json.dumps({**read, "parameters": []}), nothing)) == [[2.5]]
+    assert json.loads(target.execute_once(json.dumps(read), reader(rows(7, 1)))) == [[2.5]]
     assert target.count("series") == 3000
 
 
