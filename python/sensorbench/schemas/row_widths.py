@@ -51,7 +51,7 @@ class RowWidth:
         step = timelines.sampling.step_us
         width, first, end = self.readings * step, timelines.first_us, timelines.first_us + timelines.readings * step
         starts = range(first - first % width, end, width)
-        spans = (min(end, start + width) - max(first, start) for start in (*starts[:2], *starts[-1:]))
+        spans: list[int] = [min(end, start + width) - max(first, start) for start in (*starts[:2], *starts[-1:])]
         return max(spans) // step
 
     def why_not_on(self, timelines: Timelines) -> str | None:

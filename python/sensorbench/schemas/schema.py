@@ -118,9 +118,11 @@ class Schema:
 
     def row_width(self) -> RowWidth | None:
         """How wide rows are meant to be; None where that is not said in readings or MB, or no dataset is known."""
+        if self._sampling is None:
+            return None
         for name, entries in self.file.load_query.items():
             chosen = self._chosen_of(entries, f"load_query.{name}")
-            for column, derive in chosen[0].derive.items() if chosen and self._sampling else ():
+            for column, derive in chosen[0].derive.items() if chosen else ():
                 key = f"{chosen[1]}.derive.{column}.every" if chosen else ""
                 parameters = {place["name"] for place in _PLACE.finditer(derive.every)}
                 width = row_width_of(self._put_in(derive.every, key), self._sampling, self._bytes_a_reading(), parameters)
