@@ -1,6 +1,6 @@
 """Draws curves: a figure of several lines over another one, both on logarithmic axes."""
 
-from typing import Literal
+from typing import Any, Literal
 
 import altair as alt
 
@@ -52,7 +52,7 @@ def curves(picture: ShownCurves) -> ChartSpec:
     return charts.sized(ranges + lines, how, height=_HEIGHT)
 
 
-def _axis(picture: ShownCurves, which: Literal["x", "y"]) -> dict[str, object]:
+def _axis(picture: ShownCurves, which: Literal["x", "y"]) -> dict[str, Any]:
     """Title, scale and axis of one direction."""
     values = [point[which] for point in picture["points"]]
     scale = alt.Scale(type="log", nice=False, domain=[min(values) / _MARGIN, max(values) * _MARGIN])

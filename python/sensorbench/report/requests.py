@@ -90,7 +90,7 @@ def request_rows(result: ComparisonResult, variant: str, operation: str, view: _
         smoothed = np.exp(exponentially_smoothed(np.log(latencies)))
         places = extremes(latencies, MAX_POINTS)
         columns = (column[places].tolist() for column in (numbers, latencies, smoothed))
-        rows += [RunRequestRow(f"run {run.manifest.repeat}", *row) for row in zip(*columns, strict=True)]
+        rows += [RunRequestRow(f"run {run.manifest.repetition}", *row) for row in zip(*columns, strict=True)]
     return rows
 
 
@@ -122,7 +122,7 @@ def requests(rows: Sequence[RunRequestRow], runs: Sequence[str]) -> ChartSpec:
 def use_blocks(variants: Sequence[str], result: ComparisonResult) -> list[Block]:
     """CPU, memory and disk of the servers over all runs of some variants; nothing where the lab knows no process of them."""
     rows = [
-        RunUseRow(variant, f"run {run.manifest.repeat}", *use)
+        RunUseRow(variant, f"run {run.manifest.repetition}", *use)
         for variant in variants
         for run in result.usable_runs(variant)
         for use in server_use(result, run, variant)

@@ -83,11 +83,12 @@ class Layout(toml_file.FileModel):
     def choices(self) -> list["LayoutChoice"]:
         """Each choice of parameters and concurrency."""
         parameters = [dict(zip(self.parameters, values, strict=True)) for values in product(*self.parameters.values())]
-        swept = self.concurrency if isinstance(self.concurrency, list) else None
+        is_swept = isinstance(self.concurrency, list)
+        values_in_flight: list[int] | list[int | None] = self.concurrency if isinstance(self.concurrency, list) else [self.concurrency]
         found = []
         for chosen in parameters:
-            for concurrency in swept or [cast("int | None", self.concurrency)]:
-                words = [*map(str, chosen.values()), str(concurrency) if swept else "", self.label]
+            for concurrency in values_in_flight:
+                words = [*map(str, chosen.values()), str(concurrency) if is_swept else "", self.label]
                 found.append(LayoutChoice(chosen, concurrency, "-".join(filter(None, words))))
         return found
 
