@@ -33,8 +33,8 @@ def server_use(result: ComparisonResult, run: RunResult, variant: str) -> list[S
     if server is None or table is None:
         return []
     # Who was measured alone had a server of its own.
-    names = {block.instance for block in result.blocks if block.variant == variant} or {server["instance"]}
-    sums = _by_time(table, names)
+    of_blocks = {block.instance for block in result.blocks if block.variant == variant and block.instance}
+    sums = _by_time(table, of_blocks or {server["instance"]})
     times_s = sums["time_ns"].to_numpy().astype(np.float64) / 1e9
     lengths_s = np.diff(times_s)
     processors = np.diff(sums["cpu_s_sum"].to_numpy()) / lengths_s

@@ -26,7 +26,7 @@ def unit_of(result: ComparisonResult) -> UnitOf:
 
 def units_of(runs: Sequence[RunResult], unit: UnitOf) -> list[int]:
     """The unit of each run, numbered from 0 without gaps."""
-    known = [unit(run.manifest.repeat) for run in runs]
+    known = [unit(run.manifest.repetition) for run in runs]
     places = {number: place for place, number in enumerate(sorted(set(known)))}
     return [places[number] for number in known]
 
@@ -38,7 +38,7 @@ def too_few_blocks(result: ComparisonResult, variants: Iterable[str]) -> str | N
     unit = unit_of(result)
     asked = {variant.id for variant in result.manifest.variants if not variant.only_loads}
     counts = [
-        len({unit(run.manifest.repeat) for run in result.runs[variant] if run.state == "complete"})
+        len({unit(run.manifest.repetition) for run in result.runs[variant] if run.state == "complete"})
         for variant in variants
         if variant in asked and result.runs[variant]
     ]
