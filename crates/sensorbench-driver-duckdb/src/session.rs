@@ -8,7 +8,7 @@ use sensorbench_driver::{
 };
 
 use crate::errors::{is_conflict, statement_error};
-use crate::library::{Answer, Connection, Instance, Refusal, Statement, kind, may_be};
+use crate::library::{Answer, Connection, Instance, Refusal, Statement, is_unknown, kind, may_be};
 use crate::watch::{Running, Watch};
 
 pub struct Connector {
@@ -54,17 +54,25 @@ impl Prepared {
             return Ok(());
         }
         let found = self.statement.column_types();
-        if found.len() != self.columns.len() {
-            let expected: Vec<_> = self.columns.iter().map(|column| column.name.as_str()).collect();
-            return Err(format!(
-                "the statement returns {} columns; the operation has {} ({})",
-                found.len(),
-                expected.len(),
-                expected.join(", ")
-            ));
+        if is_unknown(&found) {
+            return Ok(());
         }
+        self.check_count(&found)?;
         let other = self.columns.iter().zip(&found).find(|(column, found)| !may_be(**found, column.value_type));
         other.map_or(Ok(()), |(column, found)| Err(wrong_type(column, *found)))
+    }
+
+    fn check_count(&self, found: &[u32]) -> Result<(), String> {
+        if found.len() == self.columns.len() {
+            return Ok(());
+        }
+        let expected: Vec<_> = self.columns.iter().map(|column| column.name.as_str()).collect();
+        Err(format!(
+            "the statement returns {} columns; the operation has {} ({})",
+            found.len(),
+            expected.len(),
+            expected.join(", ")
+        ))
     }
 
     #[inline]
@@ -80,6 +88,7 @@ impl Prepared {
             return Ok(());
         }
         let found: Vec<u32> = answer.column_types().collect();
+        self.check_count(&found).map_err(DriverError::Data)?;
         while let Some(chunk) = answer.next_chunk().map_err(statement_error)? {
             let column = |(place, column): (usize, &Column)| {
                 let read = chunk.column(place, found[place], column.value_type);

@@ -20,7 +20,7 @@ pub use appender::{Appender, Chunk};
 pub use connection::Connection;
 pub use instance::{Instance, Settings};
 pub use prepared::Statement;
-pub use result::{Answer, may_be, type_for};
+pub use result::{Answer, is_unknown, may_be, type_for};
 
 use self::api::Functions;
 

@@ -151,6 +151,11 @@ impl Values {
     }
 }
 
+/// Whether columns are those of a statement that DuckDB can plan only with its parameters: it then tells of one column, of no type.
+pub fn is_unknown(found: &[u32]) -> bool {
+    found == [duckdb_type::INVALID]
+}
+
 /// Whether a column of one of DuckDB's types may be read as one of ours, where the type is known before parameters are.
 pub fn may_be(found: u32, expected: Type) -> bool {
     [duckdb_type::INVALID, duckdb_type::ANY].contains(&found) || Values::of(found, expected).is_some()
