@@ -196,7 +196,7 @@ def test_what_was_acknowledged_outlives_a_process_that_is_killed(tmp_path: Path)
 
 def test_a_database_that_another_process_has_open_is_told_with_its_process(tmp_path: Path) -> None:
     path = tmp_path / "open.db"
-    holder = f"import duckdb, sys; duckdb.connect({str(path)!r}); print(flush=True); sys.stdin.read()"
+    holder = f"import duckdb, sys; held = duckdb.connect({str(path)!r}); print(flush=True); sys.stdin.read()"
     with subprocess.Popen([sys.executable, "-c", holder], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         process.stdout.readline()
@@ -210,7 +210,20 @@ def test_somebodys_database_stays_as_it_is(cli: Cli, tmp_path: Path) -> None:
     with duckdb.connect(str(path)) as connection:
         connection.execute("CREATE TABLE wages (name VARCHAR, wage DOUBLE)")
     before = path.read_bytes()
-    ended = cli("study", "run", "iot", "--target", f"duckdb:{path}", *SMALL, "--replace", "--no-open", "--out", tmp_path / "out")
+    ended = cli(
+        "study",
+        "run",
+        "iot",
+        "--target",
+        f"duckdb:{path}",
+        "--schema",
+        "natural",
+        *SMALL,
+        "--replace",
+        "--no-open",
+        "--out",
+        tmp_path / "out",
+    )
     assert ended.exit_code == 2
     assert "it is somebody's DuckDB database" in ended.err
     assert path.read_bytes() == before
@@ -282,5 +295,7 @@ def test_records_are_loaded_and_read_by_their_keys(cli: Cli, tmp_path: Path) -> 
     target = ("--target", f"duckdb:{path}")
     loaded = cli("ycsb", "load", *target, *counts, "--out", tmp_path / "load")
     assert loaded.exit_code == 0, loaded.err
-    ran = cli("ycsb", "run", *target, *counts, "-p", "workload=a", "--threads", "2", "--out", tmp_path / "run")
+    ran = cli(
+        "ycsb", "run", *target, *counts, "-p", "readproportion=0.5", "-p", "updateproportion=0.5", "--out", tmp_path / "run"
+    )
     assert ran.exit_code == 0, ran.err

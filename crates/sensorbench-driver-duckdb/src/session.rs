@@ -22,7 +22,7 @@ impl BlockingConnector for Connector {
         let connection = Connection::to(&self.instance).map_err(statement_error)?;
         let prepared = self.operations.iter().map(|operation| Prepared::of(&connection, operation));
         let prepared = prepared.collect::<Result<_, _>>()?;
-        Ok(Box::new(DuckdbSession { prepared, connection, deadline, running: self.watch.running() }))
+        Ok(Box::new(DuckdbSession { prepared, connection, deadline, running: self.watch.running(), _watch: self.watch.clone() }))
     }
 }
 
@@ -125,6 +125,8 @@ struct DuckdbSession {
     connection: Arc<Connection>,
     deadline: Arc<Deadline>,
     running: Arc<Running>,
+    /// Sessions outlive what made them, and are to be watched all the same.
+    _watch: Arc<Watch>,
 }
 
 impl BlockingSession for DuckdbSession {

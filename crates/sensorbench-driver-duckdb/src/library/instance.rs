@@ -26,7 +26,10 @@ unsafe impl Send for Instance {}
 // SAFETY: as above.
 unsafe impl Sync for Instance {}
 
-static SHARED: Mutex<BTreeMap<PathBuf, Weak<Instance>>> = Mutex::new(BTreeMap::new());
+/// What is open, by where it is.
+type Shared = BTreeMap<PathBuf, Weak<Instance>>;
+
+static SHARED: Mutex<Shared> = Mutex::new(BTreeMap::new());
 static CLOSED: Condvar = Condvar::new();
 
 impl Instance {
@@ -129,12 +132,12 @@ impl Drop for Instance {
     }
 }
 
-fn lock() -> MutexGuard<'static, BTreeMap<PathBuf, Weak<Instance>>> {
+fn lock() -> MutexGuard<'static, Shared> {
     SHARED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What is open at a place. One that is being closed is waited for.
-fn find(key: &Path) -> (MutexGuard<'static, BTreeMap<PathBuf, Weak<Instance>>>, Option<Arc<Instance>>) {
+fn find(key: &Path) -> (MutexGuard<'static, Shared>, Option<Arc<Instance>>) {
     let mut shared = lock();
     while let Some(open) = shared.get(key) {
         if let Some(open) = open.upgrade() {
