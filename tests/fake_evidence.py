@@ -34,7 +34,7 @@ class FakeEvidence(Evidence):
     ) -> None:
         self.name, self.figures, self.timeouts, self.rows = part, figures, timeouts, rows
         roles = {role: role for of_part, role, _ in figures if of_part == part}
-        plan = SimpleNamespace(part=part, dataset={"scale": 1.0})
+        plan = SimpleNamespace(part=part, dataset={"scale": 1.0}, one_at_a_time=None)
         result = cast("ComparisonResult", SimpleNamespace(manifest=SimpleNamespace(plan=plan)))
         super().__init__(result, roles, "mean", own={"latency": _latency, **own})
         self._own = own
@@ -65,7 +65,9 @@ class FakeEvidence(Evidence):
         }
         counts = {operation: {"counts": {"ok": round(CONCURRENCY / latency * 10)}} for operation, latency in of_role.items()}
         phase = SimpleNamespace(name="measure", start_ns=0, end_ns=10 * 10**9, operations=counts)
-        return SimpleNamespace(manifest=SimpleNamespace(totals=SimpleNamespace(phases=[phase])), role=role)
+        return SimpleNamespace(
+            manifest=SimpleNamespace(totals=SimpleNamespace(phases=[phase]), operations=list(counts)), role=role
+        )
 
     def counts_by_run(self, role: str, operation: str) -> list[dict[str, int]]:
         timed_out = self.timeouts.get((self.name, role, operation), 0)

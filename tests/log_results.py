@@ -79,7 +79,7 @@ def run_of_r1(message: str = "", **counts: int) -> Any:
     outcomes = {"counts": {"ok": 0, "error": 0, "timeout": 0, "cancelled": 0, **counts}}
     errors = [{"operation": FETCH[0], "kind": "server", "count": 1, "first_message": message}] if message else []
     whole = SimpleNamespace(phases=[SimpleNamespace(name="measure", operations={FETCH[0]: outcomes})], errors=errors)
-    return SimpleNamespace(manifest=SimpleNamespace(totals=whole), state="complete")
+    return SimpleNamespace(manifest=SimpleNamespace(totals=whole, operations=[FETCH[0]]), state="complete")
 
 
 class LogEvidence(Evidence):
@@ -118,7 +118,8 @@ def paper_figures(size: str, first: str = "Appendix F") -> dict[tuple[str, str],
     figures: dict[tuple[str, str], float] = {}
     for row in sorted(rows, key=lambda row: (not row.title.startswith(first), "in the text" in row.title)):
         figure = Expression.parse(row.figure).figures if row.figure else ()
-        if len(figure) == 1 and row.figure == str(figure[0]):
+        # Snapshots are in no claim.
+        if len(figure) == 1 and row.figure == str(figure[0]) and figure[0].quantity != "snapshot_bytes":
             role, *others = figure[0].arguments
             figures.setdefault((role, others[0] if others else _ONCE[figure[0].quantity]), row.value)
     return figures

@@ -109,9 +109,11 @@ def test_a_load_says_more_of_the_disk_than_what_was_prepared() -> None:
 
 
 def test_a_variant_is_refused_alone_with_the_arithmetic() -> None:
-    assert why_too_large(None, 54_700_000_000, 0, 20 * GB) == "needs about 54.7 GB of memory, and 20.0 GB are free for it"
-    assert why_too_large(10 * GB, None, 14 * GB, 0) == "needs about 15.0 GB of disk, and 14.0 GB are free for it"
-    assert why_too_large(10 * GB, None, 15 * GB, 0) is None
+    assert why_too_large(1_000_000_000, None, 54_700_000_000, 0, 20 * GB) == (
+        "needs about 54.7 GB of memory (1,000,000,000 rows of 55 bytes), and 20.0 GB are free for it"
+    )
+    assert why_too_large(None, 10 * GB, None, 14 * GB, 0) == "needs about 15.0 GB of disk, and 14.0 GB are free for it"
+    assert why_too_large(None, 10 * GB, None, 15 * GB, 0) is None
 
 
 def test_repetitions_of_one_block_are_resampled_together() -> None:

@@ -2,12 +2,13 @@ from .claim import Claim, claims_in, load_claims
 from .deciding import decide
 from .evidence import Evidence, Quantity, Roles, variant_name
 from .expression import Expression, Figure
-from .figures import SIZE_VARIATION, FigureEvidence, NotMeasuredError, RunValues, WindowedSeries
+from .figures import LOAD_VARIATION, SIZE_VARIATION, FigureEvidence, NotMeasuredError, RunValues, WindowedSeries
 from .judgement import NOT_MEASURED, Cell, Judgement, Verdict, all_of, untested_for
 from .judging import Judge, Measured, common_verdict, judged, judged_by, judged_claim, measured, needs, not_tested
 from .rules import MIN_EFFECT, Equal, Greater
 
 __all__ = [
+    "LOAD_VARIATION",
     "MIN_EFFECT",
     "NOT_MEASURED",
     "SIZE_VARIATION",

@@ -315,8 +315,8 @@ def snapshot(name: str) -> Snapshot | None:
     """Has all nodes write their data to disk at once; None of a database that has no such command. Raises FailedError."""
     instance, database, software, user = _known(name)
     taken = [database.snapshot(instance, node, software, user) for node in instance.nodes]
-    known = [one for one in taken if one is not None]
-    return Snapshot(sum(one.total_bytes for one in known), sum(one.took_s for one in known)) if known else None
+    known = [snapshot for snapshot in taken if snapshot is not None]
+    return Snapshot(sum(of_node.total_bytes for of_node in known), sum(of_node.took_s for of_node in known)) if known else None
 
 
 def remove_node(name: str, number: int | None = None) -> Node:

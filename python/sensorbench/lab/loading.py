@@ -76,7 +76,7 @@ def run_load_tool(
     output = folder / _OUTPUT
     environment = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "LC_ALL": "C.UTF-8", INSTANCE_VARIABLE: str(instance.folder)}
     with contextlib.ExitStack() as stack:
-        told = stack.enter_context(output.open("wb"))
+        log = stack.enter_context(output.open("wb"))
         given = stack.enter_context((call.standard_input or Path(os.devnull)).open("rb"))
         try:
             process = subprocess.Popen(
@@ -84,7 +84,7 @@ def run_load_tool(
                 cwd=folder,
                 env={**environment, **call.environment},
                 stdin=given,
-                stdout=told,
+                stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )

@@ -84,7 +84,9 @@ class Layout(toml_file.FileModel):
         """Each choice of parameters and concurrency."""
         parameters = [dict(zip(self.parameters, values, strict=True)) for values in product(*self.parameters.values())]
         is_swept = isinstance(self.concurrency, list)
-        values_in_flight: list[int] | list[int | None] = self.concurrency if isinstance(self.concurrency, list) else [self.concurrency]
+        values_in_flight: list[int] | list[int | None] = (
+            self.concurrency if isinstance(self.concurrency, list) else [self.concurrency]
+        )
         found = []
         for chosen in parameters:
             for concurrency in values_in_flight:

@@ -36,11 +36,11 @@ def too_few_blocks(result: ComparisonResult, variants: Iterable[str]) -> str | N
     if result.manifest.plan.one_at_a_time is None:
         return None
     unit = unit_of(result)
-    asked = {variant.id for variant in result.manifest.variants if not variant.only_loads}
+    measured = {variant.id for variant in result.manifest.variants if not variant.only_loads}
     counts = [
         len({unit(run.manifest.repetition) for run in result.runs[variant] if run.state == "complete"})
         for variant in variants
-        if variant in asked and result.runs[variant]
+        if variant in measured and result.runs[variant]
     ]
     if not counts or min(counts) >= MIN_RUNS:
         return None

@@ -3,8 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 
-from sensorbench.claims import Evidence, NotMeasuredError, Quantity, RunValues
-from sensorbench.claims.figures import LOAD_VARIATION
+from sensorbench.claims import LOAD_VARIATION, Evidence, NotMeasuredError, Quantity, RunValues
 
 # From this version on MongoDB builds every index in one way, whatever is asked for (release notes of 4.2).
 _ONE_WAY_FROM = (4, 2)

@@ -75,8 +75,8 @@ def _by_layout(variants: Sequence[VariantManifest]) -> dict[tuple[str, str], str
     found: dict[tuple[str, str], str] = {}
     for variant in variants:
         parameters, schema = variant.schema_parameters, variant.schema_name
-        is_usual = schema == "typed" or (parameters.get("batch") == _BATCH and parameters.get("encoding") == _ENCODING)
-        if not is_usual or (schema == "typed" and parameters.get("batch", 1) != 1):
+        is_default = schema == "typed" or (parameters.get("batch") == _BATCH and parameters.get("encoding") == _ENCODING)
+        if not is_default or (schema == "typed" and parameters.get("batch", 1) != 1):
             continue
         metadata, width = parameters.get("metadata"), parameters.get("width", _WIDTH)
         system = variant.system or variant.database
