@@ -11,11 +11,11 @@ use sensorbench_driver::{
 };
 
 use crate::control::{Masters, numbers_of};
-use crate::{load, load_file};
 use crate::operation::Prepared;
 use crate::schema::{RedisSchema, RowCount};
 use crate::session::Connector;
 use crate::target::Target;
+use crate::{load, load_file};
 
 /// What INFO calls the number of commands that a server has done.
 const COMMANDS: &str = "total_commands_processed";
