@@ -52,7 +52,7 @@ UNFORESEEN = ("Traceback", "defect of sensorbench")
 # What nobody reads again: pages, pictures, the space that is kept for the end.
 WRITTEN_ONLY = {"report.html", ".reserve"}
 
-STUDY = ("study", "run", "iot", "--target", "sqlite", "--dataset", "beijing-air-quality", "--scale", "0.005", "--operations", "24", "--repetitions", "2",
+STUDY = ("study", "run", "iot", "--dataset", "beijing-air-quality", "--scale", "0.005", "--operations", "24", "--repetitions", "2",
          "--schema", "natural", "--no-open")  # fmt: skip
 
 # Ends itself as nothing can be prepared for, when the second run is over and its segments are to be joined.

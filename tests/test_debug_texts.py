@@ -13,7 +13,8 @@ NOT_FOR_USERS = re.compile(r"\b(?:debug_)?assert\w*!|\bpanic!|\bunreachable!|\.e
 OF_PLAIN_VALUES = {
     "sensorbench-driver/src/keyed.rs": (1, "a text of a schema file, quoted"),
     "sensorbench-driver-cassandra/src/schema.rs": (1, "a word of a schema file, quoted"),
-    "sensorbench-driver-cassandra/src/wire.rs": (1, "a type's name in CQL, written small"),
+    "sensorbench-driver-cassandra/src/copy_file.rs": (1, "a number, with all its digits"),
+    "sensorbench-driver-cassandra/src/wire.rs": (2, "a type's name in CQL, written small; a text that is no number, quoted"),
     "sensorbench-driver-hbase/src/table.rs": (2, "a unit, written small; a name of a schema file, quoted"),
     "sensorbench-driver-http/src/influxdb/mod.rs": (1, "a text of a schema file, quoted"),
     "sensorbench-driver-http/src/points.rs": (2, "a name of a schema file and a text, quoted"),

@@ -237,7 +237,7 @@ def test_work_that_was_cut_short_is_told(cli: Cli, copy: Path, tmp_path: Path, s
     )
     refused = cli("recommend", *BOTH_HIGH, half)
     assert refused.exit_code == 2
-    assert "reading was not measured" in refused.err
+    assert "get_range was not measured" in refused.err
 
 
 def test_sizing_and_the_relational_database_come_with_a_load(cli: Cli, own: Path) -> None:

@@ -88,7 +88,7 @@ RESOURCES = {
 def used(**more: list[int | None]) -> list[tuple[Any, ...]]:
     table = pa.table({**RESOURCES, **more})
     variant = SimpleNamespace(id="v")
-    result = SimpleNamespace(manifest=SimpleNamespace(variants=[variant]), server=lambda _: {"instance": "db"})
+    result = SimpleNamespace(manifest=SimpleNamespace(variants=[variant]), server=lambda _: {"instance": "db"}, blocks=[])
     run = SimpleNamespace(table=lambda _: table)
     return [tuple(moment) for moment in server_use(cast("ComparisonResult", result), cast("RunResult", run), "v")]
 

@@ -25,3 +25,8 @@ pub fn is_conflict(refusal: &Refusal) -> bool {
     refusal.kind == kind::TRANSACTION
         && ["Conflict", "conflict", "duplicate key"].iter().any(|word| refusal.message.contains(word))
 }
+
+/// Whether a key was there already. Of a statement that says what is done then, it came while the statement ran, from another session.
+pub fn is_taken_key(refusal: &Refusal) -> bool {
+    refusal.kind == kind::CONSTRAINT && refusal.message.contains("Duplicate key")
+}

@@ -7,7 +7,7 @@ use sensorbench_driver::{
     SchemaError, SqlStatement, Value, parse_part,
 };
 
-use crate::errors::{is_conflict, statement_error};
+use crate::errors::{is_conflict, is_taken_key, statement_error};
 use crate::library::{Answer, Connection, Instance, Refusal, Statement, is_unknown, kind, may_be};
 use crate::watch::{Running, Watch};
 
@@ -32,6 +32,8 @@ pub struct Prepared {
     /// For each parameter of the statement, its number in the operation.
     parameters: Vec<usize>,
     columns: Vec<Column>,
+    /// Whether the statement says what is done where a key is there already.
+    is_upsert: bool,
 }
 
 impl Prepared {
@@ -44,7 +46,9 @@ impl Prepared {
         if statement.parameters() != positional.parameters.len() {
             return Err(at_statement("parameters must be written as :name".to_owned()).into());
         }
-        let prepared = Self { statement, parameters: positional.parameters, columns: operation.columns.clone() };
+        let words = positional.text.to_lowercase();
+        let is_upsert = words.contains("on conflict") || words.contains("insert or");
+        let prepared = Self { statement, parameters: positional.parameters, columns: operation.columns.clone(), is_upsert };
         prepared.check_columns().map_err(at_statement)?;
         Ok(prepared)
     }
@@ -120,6 +124,9 @@ fn wrong_type(column: &Column, found: u32) -> String {
     )
 }
 
+/// How often a statement is executed again that met a key of another session: a key of which it says nothing stays taken for good.
+const MAX_TAKEN_KEYS: u32 = 1000;
+
 struct DuckdbSession {
     prepared: Vec<Prepared>,
     connection: Arc<Connection>,
@@ -134,6 +141,7 @@ impl BlockingSession for DuckdbSession {
     fn execute(&mut self, request: &mut Request) -> Result<(), DriverError> {
         let Request { operation, parameters, rows } = request;
         let prepared = &self.prepared[*operation];
+        let mut taken_keys = 0;
         loop {
             prepared.bind(parameters).map_err(statement_error)?;
             let answer = self.running.during(&self.connection, &self.deadline, || prepared.statement.execute());
@@ -143,6 +151,10 @@ impl BlockingSession for DuckdbSession {
                     return Err(self.deadline.passed().unwrap_or(DriverError::Timeout));
                 }
                 Err(refusal) if is_conflict(&refusal) => self.deadline.check()?,
+                Err(refusal) if prepared.is_upsert && taken_keys < MAX_TAKEN_KEYS && is_taken_key(&refusal) => {
+                    taken_keys += 1;
+                    self.deadline.check()?;
+                }
                 Err(refusal) => return Err(statement_error(refusal)),
             }
         }

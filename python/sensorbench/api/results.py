@@ -380,7 +380,15 @@ class ComparisonResults(MeasuredResults[ComparisonSummary]):
         return self.summary.result.metric
 
     def figures(self, *, variant: str | None = None, operation: str | None = None, metric: str | None = None) -> Rows[Figure]:
-        """See `Results.figures`. They come by operation, then in the order of the variants.
+        """The figures by operation, then in the order of the variants.
+
+        Args:
+            variant: id of the one variant that is wanted; all if None.
+            operation: name of the one operation that is wanted; all if None.
+            metric: the one metric that is wanted, for example `median` or `p99`; all if None.
+
+        Returns:
+            Typed figures, which are also a table.
 
         Examples:
             >>> import sensorbench as sb

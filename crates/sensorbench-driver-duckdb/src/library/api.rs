@@ -91,6 +91,7 @@ pub mod kind {
     pub const INVALID: u32 = 0;
     pub const TRANSACTION: u32 = 10;
     pub const CATALOG: u32 = 13;
+    pub const CONSTRAINT: u32 = 18;
     pub const BINDER: u32 = 24;
     pub const INTERRUPT: u32 = 29;
     pub const FATAL: u32 = 30;

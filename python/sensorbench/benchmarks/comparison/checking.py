@@ -79,28 +79,26 @@ def joined_contents(checks: Sequence[AnswerChecks]) -> AnswerChecks:
 def write_reference(validated: ValidatedComparison, writer: ComparisonWriter, reporter: ProgressReporter) -> None:
     """Computes the reference answers to a sample of what was asked and answered by at least one variant."""
     comparison = validated.comparison
-    requested: dict[str, set[int]] = {}
+    # Which operation is the k-th depends on the mix, and a variant that cannot answer all operations has a mix of its own.
+    by_mix: dict[tuple[str, ...], tuple[Variant, dict[str, set[int]]]] = {}
     for variant in comparison.variants:
         folder = writer.run_folder(variant.id, 1)
         if variant.only_loads or not has_results(folder) or (run := read_run(folder)).state != "complete":
             continue
+        _, requested = by_mix.setdefault(tuple(run.manifest.operations), (variant, {}))
         for name in run.manifest.operations:
-            requested.setdefault(name, set()).update(_answered(run, name))
-    reads = [
-        name
-        for name in validated.names
-        if requested.get(name) and comparison.operations.operation[name].writes is None and not is_of_registers(name)
-    ]
-    if not reads:
+            if comparison.operations.operation[name].writes is None and not is_of_registers(name):
+                requested.setdefault(name, set()).update(_answered(run, name))
+    if not any(numbers for _, requested in by_mix.values() for numbers in requested.values()):
         return
     with reporter.task("reference answers") as task:
         tables = []
-        for variant in comparison.variants:
-            # One that is asked everything has all of them; else they are put together.
-            own = [name for name in reads if variant.answers(name)]
-            reads = [name for name in reads if name not in own]
-            if own:
-                requests = {name: sorted(requested[name])[:REFERENCE_SAMPLE] for name in own}
+        known: set[tuple[str, int]] = set()
+        for variant, requested in by_mix.values():
+            sampled = {name: sorted(numbers)[:REFERENCE_SAMPLE] for name, numbers in requested.items()}
+            requests = {name: [k for k in numbers if (name, k) not in known] for name, numbers in sampled.items()}
+            known.update((name, k) for name, numbers in requests.items() for k in numbers)
+            if any(requests.values()):
                 tables.append(_reference_of(validated, variant, requests))
         writer.write_reference(reference := pa.concat_tables(tables))
         task.end(f"{reference.num_rows} computed from the dataset itself")
