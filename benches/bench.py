@@ -98,7 +98,7 @@ def main() -> None:
     print("\nProcessor time of SQLite through the engine, against a hand-written loop (wanted: at most 1.15):", flush=True)
     _cargo_bench("sensorbench-driver-sqlite", "overhead")
     print(
-        "\nProcessor time of DuckDB through the engine, against a loop that calls the C API by hand (wanted: at most 1.1):",
+        "\nCPU time of DuckDB through the engine, against a loop that calls the C API by hand (wanted: at most 1.1):",
         flush=True,
     )
     _cargo_bench("sensorbench-driver-duckdb", "overhead", library_variables())

@@ -59,6 +59,11 @@ def test_levels_that_are_the_same_replicas_are_the_same() -> None:
     assert consistency_levels(result_of({"a": ring(consistency="quorum"), "b": ring()}), ["read"]) == {}
 
 
+def test_one_copy_is_ranked_with_databases_that_have_no_levels() -> None:
+    of_one_node = {"replication": "1", "consistency": "local_quorum"}
+    assert consistency_levels(result_of({"a": of_one_node, "b": {}}), ["read", "write"]) == {}
+
+
 def test_a_statement_may_have_its_own_level_unless_the_target_says_it() -> None:
     own = {
         "b": {"read": {"statement": "SELECT", "consistency": "one"}},

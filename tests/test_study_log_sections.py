@@ -139,7 +139,7 @@ def test_the_five_questions_are_answered_from_the_figures() -> None:
         "mariadb/relational/none": 1.0, MARIADB_KEY: 2.0, "mariadb/relational/key_value": 3.0, "mariadb_relaxed/relational/key": 1.0,
         CASSANDRA_KEY: 10.0, "cassandra_4/source/key": 15.0, "cassandra_4_rf3_one/source/key": 20.0, "cassandra_4_rf3_all/source/key": 60.0,
     }  # fmt: skip
-    table = next(section for section in sections(*of_variants(times)) if section.title == "The source's five questions")
+    table = next(section for section in sections(*of_variants(times)) if section.title == "The paper's five questions")
     suitable, indexes, optimizers, consistency, processes = (answer for _, answer in table.rows)
     assert "60 × as long with cassandra_4_rf3_all-source-key" in suitable
     assert "Not measured: a commercial database, Redis." in suitable
@@ -150,7 +150,7 @@ def test_the_five_questions_are_answered_from_the_figures() -> None:
     assert "2 × for Load" in consistency
     assert "Four nodes of Cassandra instead of one take 1.5 × for Load" in processes
     assert "not what distribution gains" in processes
-    alone = next(section for section in sections(*of_variants({REDIS: 1.0})) if section.title == "The source's five questions")
+    alone = next(section for section in sections(*of_variants({REDIS: 1.0})) if section.title == "The paper's five questions")
     assert all(answer for _, answer in alone.rows)
     assert "was not measured" in alone.rows[3][1]
 
@@ -173,7 +173,7 @@ def test_a_study_has_claims_sections_and_cells(cli: Cli, tmp_path: Path) -> None
     summary = json.loads((out / "summary.json").read_text(encoding="utf-8"))
     assert [claim["id"] for claim in summary["claims"]] == list(CLAIMS)
     assert all(claim["reason"] for claim in summary["claims"])
-    assert [section["title"] for section in summary["result"]["sections"]] == ["The source's five questions", "Ratings in words"]
+    assert [section["title"] for section in summary["result"]["sections"]] == ["The paper's five questions", "Ratings in words"]
     shown = cli("study", "show", "log-analytics", out, "--json").json["published"]
     assert {cell["state"] for table in shown for cell in table["cells"]} == {"not run", "not applicable", "no measurement"}
     assert cli("study", "show", "iot", out).exit_code == 2

@@ -1,4 +1,4 @@
-//! What the engine costs on top of the library: processor time an operation, of a run on DuckDB and of a hand-written loop that binds, executes and
+//! What the engine costs on top of the library: CPU time per operation, of a run on DuckDB and of a hand-written loop that binds, executes and
 //! reads the same statement with the same parameters by the C API. Both are measured in turn and the ratio counts.
 
 #[path = "../tests/library/mod.rs"]

@@ -25,11 +25,14 @@ def _settings(result: ComparisonResult, variant: str) -> Mapping[str, str]:
 
 
 def _level(variant: VariantManifest, settings: Mapping[str, str], operations: list[str], result: ComparisonResult) -> str:
-    """Replicas that answer reads and acknowledge writes; empty for a database without levels."""
+    """Replicas that answer reads and acknowledge writes; empty for a database without levels, and for one copy."""
     of_target = levels_of(settings)
     if of_target is None:
         return ""
     replication = int(settings["replication"])
+    if replication == 1:
+        # Of one copy all levels are the same, and the same as of a database that has one copy and no levels.
+        return ""
     kinds: dict[str, set[str]] = {}
     for name in operations:
         kind, words = (

@@ -30,7 +30,7 @@ RATINGS = ((2.0, "very good"), (5.0, "good"), (20.0, "medium"), (100.0, "bad"))
 WORST = "very bad"
 FAILED = "failed"
 
-# What is rated: the column's title, the operations, and the operation in the source's own tables.
+# What is rated: the column's title, the operations, and the operation in the paper's own tables.
 LOAD = "load"
 RATED: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("Load", (LOAD,), "bulk-load"),
@@ -39,11 +39,11 @@ RATED: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("Q2 large", tuple(f"{FETCH_RANGE}.{range_}" for range_ in RANGES[-2:]), "Q2"),
     ("Q3", tuple(f"{COUNT_RANGE}.{range_}" for range_ in RANGES), "Q3"),
 )
-# The source's word for what is good at small selectivity and bad at large.
+# The paper's word for what is good at small selectivity and bad at large.
 _BOTH = "good/bad*"
 _LEVEL_OF = {"none": "none", "key": "key", "key_value": "key+value"}
 _SAME_MACHINE = (
-    "All processes are on one machine and share its processors, its memory and its disk, as in the source: that shows what "
+    "All processes are on one machine and share its processors, its memory and its disk, as in the paper: that shows what "
     "splitting into processes costs, not what distribution gains."
 )
 # Roles of variants that play a system's part but for how they were loaded.
@@ -113,7 +113,7 @@ def _ratings(measured: Measured) -> Section:
     text = (
         f"How each variant compares with the best at the same level of indexes: {rules}, else {WORST}. Load is the time until loaded "
         "and settled, each by its own bulk loader if it is not named otherwise; Q2 small is of r1 and r2, Q2 large of r6 and r7, Q3 of "
-        "all ranges, each by the geometric mean. What has no levels of indexes is compared at each. Beside it the source's own words, "
+        "all ranges, each by the geometric mean. What has no levels of indexes is compared at each. Beside it the paper's own words, "
         "which were given by eye."
     )
     columns = [
@@ -165,7 +165,7 @@ def _word(
 
 
 def _own_word(measured: Measured, variant: VariantManifest, level: str, title: str, operation: str) -> str | None:
-    """The source's word for its own system of this kind: of all sizes, or of the size at hand."""
+    """The paper's word for its own system of this kind: of all sizes, or of the size at hand."""
     code = _codes().get(variant_name(variant))
     size = size_of(measured.evidence.result)
     own = ratings()
@@ -177,7 +177,7 @@ def _own_word(measured: Measured, variant: VariantManifest, level: str, title: s
 
 
 def _codes() -> dict[str, str]:
-    """The source's system that each variant plays the part of; not of those with a loader or a layout of their own."""
+    """The paper's system that each variant plays the part of; not of those with a loader or a layout of their own."""
     return {
         name: role.rsplit(" ", 1)[0] if role.rsplit(" ", 1)[-1] in LEVELS else role
         for role, names in FILE.roles.published.items()
@@ -197,7 +197,7 @@ def _questions(measured: Measured) -> Section:
         ("Does spreading the data over several server processes help loading or querying?", _processes),
     ]
     rows: list[list[Any]] = [[question, answer(measured)] for question, answer in answers]
-    return Section("The source's five questions", text, [Column("Question"), Column("Answer")], rows)
+    return Section("The paper's five questions", text, [Column("Question"), Column("Answer")], rows)
 
 
 def _suitable(measured: Measured) -> str:

@@ -40,17 +40,17 @@ def _table(candidates: Sequence[Candidate]) -> Section:
         "The six use cases of the source: what it advises, and the best layout here, of each system by itself. The score is "
         "readings written a second where writes are high, ranges read a second where reads are high, and the geometric mean "
         "of both where both are. Where the newest readings are needed at once, only layouts whose writes carry one reading "
-        "qualify. The last columns say how many times the score of the source's layout the best one has, with the 95 % "
-        "interval, and the place of the source's among those that qualify, where it was measured.",
+        "qualify. The last columns say how many times the score of the paper's layout the best one has, with the 95 % "
+        "interval, and the place of the paper's among those that qualify, where it was measured.",
         [
             Column("use case"),
             Column("the source advises"),
             Column("system"),
             Column("best here", "variant"),
             Column("beside the next"),
-            Column("over the source's", "ratio"),
+            Column("over the paper's", "ratio"),
             Column("interval"),
-            Column("place of the source's"),
+            Column("place of the paper's"),
         ],
         [
             row
