@@ -10,7 +10,6 @@ import pytest
 
 from sensorbench import lab
 from sensorbench.results import read_comparison
-from sensorbench.schemas.shipped import SHIPPED_FOLDER as SCHEMAS
 from tests.conftest import Cli
 
 pytestmark = pytest.mark.cluster
@@ -102,60 +101,3 @@ def every_operation_is_accounted_for(out: Path, checks: dict[str, Any]) -> None:
     measured = totals.phases[-1]
     ok = sum(of_kind["counts"]["ok"] for of_kind in measured.operations.values())
     assert ok > 0.9 * measured.started
-
-
-LEVELS = """
-title = "Two nodes of three are left"
-dataset = "beijing-air-quality"
-scale = 0.001
-operations = "sensors"
-
-[[target]]
-url = "lab:loss?replication=3&OPTIONS"
-schema = "SCHEMA"
-
-[workload]
-mix = { insert_reading = 1, get_peak_data = 1 }
-schedule = { concurrency = 4 }
-warmup = "0"
-operations = 40
-repetitions = 1
-timeout = "2s"
-"""
-
-
-@pytest.mark.parametrize(
-    ("options", "of_statement", "reads_fail"),
-    [
-        ("read_consistency=all&write_consistency=quorum", None, True),
-        ("", "all", True),
-        ("read_consistency=one&write_consistency=two", "all", False),
-    ],
-)
-def test_reads_and_writes_wait_for_replicas_of_their_own(
-    cli: Cli, cluster: lab.Instance, tmp_path: Path, options: str, of_statement: str | None, reads_fail: bool
-) -> None:
-    """A node is away since the test before: a level that needs all replicas fails, and what the target says counts before the statement."""
-    assert cluster.nodes[2].find() is None
-    schema, statement = tmp_path / "levels.toml", "[operation.get_peak_data]\n"
-    text = (SCHEMAS / "sensors" / "cassandra" / "by_sensor.toml").read_text(encoding="utf-8")
-    assert statement in text
-    schema.write_text(
-        text.replace(statement, f'{statement}consistency = "{of_statement}"\n') if of_statement else text, encoding="utf-8"
-    )
-    file, out = tmp_path / "experiment.toml", tmp_path / "out"
-    named = options or "namespace=sensorbench_levels"
-    file.write_text(LEVELS.replace("OPTIONS", named).replace("SCHEMA", "levels.toml"), encoding="utf-8")
-    cli("run", file, "--out", out, "--no-open", "--replace")
-    figures = {
-        of["operation"]: of["counts"]
-        for of in json.loads((out / "summary.json").read_text(encoding="utf-8"))["result"]["figures"]
-    }
-    writes, reads = figures["insert_reading"], figures["get_peak_data"]
-    assert writes["ok"] > 0
-    assert writes["error"] == 0
-    assert (reads["ok"] == 0, reads["error"] > 0) == (reads_fail, reads_fail)
-    (variant,) = read_comparison(out).loads.values()
-    settings = variant.description.settings
-    given = dict(option.split("=") for option in options.split("&") if option)
-    assert {name: settings[name] for name in settings if name in {"read_consistency", "write_consistency"}} == given
