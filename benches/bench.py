@@ -10,11 +10,12 @@ import time
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
+from urllib.parse import quote
 
 from rich.console import Console
 from rich.table import Table
 
-from sensorbench import _engine
+from sensorbench import _engine, lab
 from sensorbench.analysis.capacity import Search
 from sensorbench.benchmarks.doctor.ceilings import TARGETS, measure, rss_growth_bytes
 from sensorbench.benchmarks.stress.objective import Objective
@@ -35,6 +36,8 @@ AIMS = {
     "first_operation_s": "at most 0.3 s",
     "capacity_error": "at most 5 %",
 }
+# The lab starts them for their benches.
+HTTP_SERVERS = ("influxdb", "victoriametrics", "clickhouse")
 
 
 def first_operation_s() -> float:
@@ -79,8 +82,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a tenth as long")
     parser.add_argument("--memory", action="store_true", help="also memory over a billion operations (minutes)")
+    parser.add_argument("--overhead-only", action="store_true", help="only what drivers cost beside hand-written loops")
     arguments = parser.parse_args()
+    if not arguments.overhead_only:
+        _measure_client(arguments)
+    _measure_overhead()
 
+
+def _measure_client(arguments: argparse.Namespace) -> None:
     figures = measure(ProgressReporter(), quick=arguments.quick)
     figures["first_operation_s"] = first_operation_s()
     figures["capacity_error"] = capacity_error(1.0 if arguments.quick else 10.0)
@@ -94,7 +103,11 @@ def main() -> None:
         for key, measured in value.items() if isinstance(value, dict) else [("", value)]:
             table.add_row(f"{name} {key}".strip(), _described(measured), AIMS.get(name, ""), TARGETS.get(name, ""))
     Console().print(table)
+    print("\nByte-array batches, a reading (wanted to decode regular ones: packed 1 to 2 ns, gorilla about 10):", flush=True)
+    _cargo_bench("sensorbench-dataset", "encodings")
 
+
+def _measure_overhead() -> None:
     print("\nProcessor time of SQLite through the engine, against a hand-written loop (wanted: at most 1.15):", flush=True)
     _cargo_bench("sensorbench-driver-sqlite", "overhead")
     print(
@@ -102,8 +115,19 @@ def main() -> None:
         flush=True,
     )
     _cargo_bench("sensorbench-driver-duckdb", "overhead", library_variables())
-    print("\nByte-array batches, a reading (wanted to decode regular ones: packed 1 to 2 ns, gorilla about 10):", flush=True)
-    _cargo_bench("sensorbench-dataset", "encodings")
+    for name in HTTP_SERVERS:
+        print(
+            f"\nCPU time of {name} through the engine, against a hand-written loop over hyper (wanted: at most 1.1):", flush=True
+        )
+        with lab.borrowed(lab.ServerSpec(name, name=f"bench-{name}", stays=False)) as server:
+            _cargo_bench("sensorbench-driver-http", "overhead", {"SENSORBENCH_TEST_URL": _url_with_password(server)})
+
+
+def _url_with_password(server: lab.Instance) -> str:
+    """Benches read no files of credentials, so the environment of theirs has the password."""
+    node = server.nodes[0]
+    login = f"sensorbench:{quote(server.password(), safe='')}@" if server.credentials.exists() else ""
+    return f"{server.database}://{login}{node.host}:{node.port}"
 
 
 def library_variables() -> dict[str, str]:

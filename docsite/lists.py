@@ -64,7 +64,7 @@ def environment_variables() -> str:
     return (
         table(("variable", "meaning"), ((code(name), about) for name, about in ENVIRONMENT.items()))
         + f"\n## User and password\n\nThey count where neither the URL nor a file of credentials has them: {logins}.\n\n"
-        + "For PostgreSQL and QuestDB, PostgreSQL's password file comes last: the one that `PGPASSFILE` names, else `~/.pgpass`. "
+        + "For PostgreSQL, TimescaleDB and QuestDB, PostgreSQL's password file comes last: the one that `PGPASSFILE` names, else `~/.pgpass`. "
         + "Only you may read it ([Use your own server](../how-to/your-server.md)).\n"
     )
 

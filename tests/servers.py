@@ -24,6 +24,7 @@ from sensorbench.lab.jvm import find_java, write_launcher
 MAX_LONG = 20
 # Who has this fixture, or one that has it, starts servers.
 LAB_FIXTURE = "lab_home"
+TOO_LONG_TO_BUILD = frozenset({"influxdb2"})
 _LARGE = ("cassandra", "hbase")
 _LARGE_GROUP = "large servers"
 _JAVA_OF_SERVERS = (17, 11)
@@ -31,9 +32,11 @@ _REFUSAL = pytest.StashKey[pytest.MonkeyPatch]()
 
 
 class LabServers(Mapping[str, lab.Instance]):
-    """One server of each kind, by its name in the lab: each is started when a test first takes it, and stays."""
+    """One server of each kind, by its name in the lab: each is started when a test first takes it, and stays. One that takes many minutes to
+    build is not among them.
+    """
 
-    _databases = {database.replace("+", "-"): database for database in lab.LAB_DATABASES}
+    _databases = {database.replace("+", "-"): database for database in lab.LAB_DATABASES if database not in TOO_LONG_TO_BUILD}
 
     def __init__(self) -> None:
         self._started: dict[str, lab.Instance] = {}

@@ -469,12 +469,13 @@ def files_that_begin_results(package: Path = PACKAGE) -> set[str]:
         file.relative_to(package).as_posix()
         for file in package.rglob("*.py")
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
-        # The lab has a process of its own kind, of a server; a pilot names the one that works in its folder, which is no result.
+        # The lab has a process of its own kind, of a server; a pilot names the one that works in its folder, and what a cluster of a user's was
+        # before the one that has it: neither is a result.
         if (
             isinstance(node, ast.Attribute)
             and node.attr == "this"
             and file.parent != package / "lab"
-            and file != package / "runner" / "pilots.py"
+            and file not in {package / "runner" / "pilots.py", package / "runner" / "user_cluster" / "saved.py"}
         )
         or (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in classes)
     }

@@ -3,16 +3,23 @@
 import json
 import math
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
 from sensorbench.analysis.capacity import Search
 from sensorbench.analysis.extrapolation import Growth, Line, common_limit
-from sensorbench.benchmarks.comparison.prefixes import common_samples
+from sensorbench.benchmarks.comparison.prefixes import common_samples, prefix_caveats, prefixes_of
 from sensorbench.benchmarks.stress.pilot import trials_of
-from sensorbench.results import read_comparison
+from sensorbench.cli.output import notes_of
+from sensorbench.errors import UsageError
+from sensorbench.progress import ProgressReporter
+from sensorbench.results import VariantManifest, read_comparison
 from sensorbench.results.estimate import Budget, Estimate
+from sensorbench.studies import STUDIES, StudyOptions
+from sensorbench.studies.budget import choose, pilot_study, with_budget
 from tests.conftest import Cli
 
 SMALL = ("--target", "sqlite", "--schema", "natural", "--schema", "star", "--dataset", "beijing-air-quality")
@@ -89,6 +96,32 @@ def test_a_budget_becomes_a_scale_and_a_command_that_makes_the_same_choice(cli: 
     assert {"--scale", "--operations", "--max-variant-time"} <= set(budget.command)
 
 
+def test_a_budget_leaves_out_the_last_parts_of_a_study(tmp_path: Path) -> None:
+    """The pilot measures once; then the budget shrinks until not all parts fit, and on until none does."""
+    study, options = STUDIES["sensor-schemas"], StudyOptions(targets=("fjall",), schemas=("batched",))
+    piloted = pilot_study(study, options, tmp_path, 30.0, ProgressReporter(quiet=True))
+    whole: list[str] = list(piloted.pilot.parts)
+    chosen: list[Budget] = []
+    with pytest.raises(UsageError, match="the least of this study, part write alone, scale"):
+        chosen.extend(choose(piloted, 3600.0 * 0.8**number) for number in range(1000))
+    assert whole[0] == "write"
+    assert chosen[0].left_out == []
+    assert with_budget(options, chosen[0]).parts == ()
+    cut = [budget for budget in chosen if budget.left_out]
+    assert cut
+    for budget in cut:
+        assert [*budget.parts, *budget.left_out] == whole
+        assert with_budget(options, budget).parts == tuple(budget.parts)
+        assert budget.command.count("--part") == len(budget.parts)
+        assert [part.name for part in budget.estimate.parts] == budget.parts
+    # Asked with the least of these budgets, the pilot does not measure what has no time anyway.
+    least = cut[-1]
+    shorter = pilot_study(study, options, tmp_path, 30.0, ProgressReporter(quiet=True), budget_s=least.budget_s)
+    assert shorter.pilot.skipped
+    assert [*shorter.pilot.parts, *shorter.pilot.skipped] == whole
+    assert choose(shorter, least.budget_s).left_out[-len(shorter.pilot.skipped) :] == shorter.pilot.skipped
+
+
 def test_a_budget_in_which_nothing_can_be_done_says_how_much_is_needed(cli: Cli, tmp_path: Path) -> None:
     ended = cli("study", "run", "iot", *SMALL, "--budget", "2s", "--out", tmp_path / "out")
     assert ended.exit_code == 2
@@ -112,6 +145,35 @@ def test_a_variant_that_is_cut_by_time_is_compared_on_common_operations(cli: Cli
     assert (
         np.bincount(both[0].run_of_block[both[0].blocks]).tolist() == np.bincount(both[1].run_of_block[both[1].blocks]).tolist()
     )
+
+
+@pytest.mark.parametrize(("started", "prefixes"), [(20, {}), (19, {"part": (19, 20)})])
+def test_a_variant_that_can_answer_some_questions_is_cut_short_of_its_own_alone(
+    started: int, prefixes: dict[str, tuple[int, int]]
+) -> None:
+    """Of 34 operations it gets the 20 that it can answer."""
+    variant = VariantManifest.model_construct(id="part", operations=["look_up"], operations_share=1.0)
+    workload = {"operations": 34, "duration": "17s", "mix": {"look_up": 20, "range.r1": 7, "range.r2": 7}}
+    result = SimpleNamespace(manifest=SimpleNamespace(plan=SimpleNamespace(workload=workload), variants=[variant]))
+    run = SimpleNamespace(manifest=SimpleNamespace(measured=[SimpleNamespace(started=started)]))
+    assert prefixes_of(cast("Any", result), {"part": [cast("Any", run)]}) == prefixes
+
+
+@pytest.mark.parametrize("study", ["iot", "log-analytics", "sensor-schemas", "layouts"])
+def test_each_study_is_planned_with_the_targets_that_it_has_itself(cli: Cli, tmp_path: Path, study: str) -> None:
+    ended = cli("study", "run", study, "--dry-run", "--no-pilot", "--scale", "0.01", "--json", "--out", tmp_path / "out")
+    assert ended.exit_code == 0, ended.err
+    estimate = Estimate.model_validate_json(ended.out)
+    assert {part.name for part in estimate.parts} >= STUDIES[study].file.parts.keys()
+    assert all(part.variants for part in estimate.parts)
+
+
+def test_many_variants_that_are_cut_by_time_are_one_line_on_the_screen() -> None:
+    cut = {"a": (3, 10), "b": (9, 10), "c": (10, 5_000), "d": (4_000, 5_000)}
+    (line,) = notes_of(prefix_caveats(cut))
+    assert line.startswith("4 variants: prefix; the report says what of each. Give more time by --budget")
+    few = notes_of(prefix_caveats(dict(list(cut.items())[:3])))
+    assert [note.partition(" it did the first ")[2][:7] for note in few] == ["3 of 10", "9 of 10", "10 of 5"]
 
 
 @pytest.mark.parametrize(

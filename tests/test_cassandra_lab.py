@@ -63,6 +63,7 @@ def test_heap_and_processors_are_options_of_the_virtual_machine() -> None:
     assert jvm_options({}, None) == ["-Xms512M", "-Xmx512M"]
     assert jvm_options({"jvm.heap": "2G"}, [0, 2]) == ["-Xms2G", "-Xmx2G", "-XX:ActiveProcessorCount=2"]
     assert jvm_options({"jvm.processors": "3"}, [0])[-1] == "-XX:ActiveProcessorCount=3"
+    assert jvm_options({"jvm.sstable_compression": "false"}, None)[-1] == "-Dcassandra.sstable_compression_default=false"
 
 
 @pytest.mark.parametrize(
@@ -76,6 +77,7 @@ def test_heap_and_processors_are_options_of_the_virtual_machine() -> None:
         ("jvm.heap", "1", "a size such as 512M"),
         ("jvm.heap", "1G -Dx=y", "a size such as 512M"),
         ("jvm.processors", "0", "a number from 1"),
+        ("jvm.sstable_compression", "zstd", "expected true or false"),
     ],
 )
 def test_settings_that_cannot_be_are_refused(key: str, value: str, expected: str) -> None:
@@ -258,7 +260,7 @@ def test_a_node_listens_on_its_own_address_alone(cassandra: lab.Instance) -> Non
         if connection.status == psutil.CONN_LISTEN
     }
     (node,) = cassandra.nodes
-    assert listening == {(node.host, 7000), (node.host, 7198), (node.host, 7199), (node.host, node.port)}
+    assert listening == {(node.host, port) for port in (7000, 7197, 7198, 7199, node.port)}
     assert "-XX:ActiveProcessorCount=1" in server.cmdline()
     assert "-Xmx400M" in server.cmdline()
 

@@ -15,7 +15,7 @@ def url_with_password(instance: lab.Instance, scheme: str) -> str:
     # Cassandra has no passwords unless it is told to, HBase none, and their URLs name the tools that loading and settling need.
     if not instance.credentials.exists():
         return lab.url_of(instance)
-    user = "" if scheme.startswith("redis") else "sensorbench"
+    user = {"redis": "", "redis+cluster": "", "iotdb": "root"}.get(scheme, "sensorbench")
     hosts = ",".join(f"{node.host}:{node.port}" for node in instance.nodes)
     path = "/postgres" if scheme == "postgresql" else ""
     return f"{scheme}://{user}:{quote(instance.password(), safe='')}@{hosts}{path}"
@@ -27,6 +27,10 @@ def url_with_password(instance: lab.Instance, scheme: str) -> str:
         ("cassandra", "cassandra"),
         ("hbase", "hbase"),
         ("http", "influxdb"),
+        ("http", "victoriametrics"),
+        ("http", "prometheus"),
+        ("http", "clickhouse"),
+        ("http", "iotdb"),
         ("mongodb", "ferretdb"),
         ("mongodb", "ferretdb-postgresql"),
         ("mysql", "mariadb"),

@@ -230,7 +230,7 @@ def test_region_servers_of_hbase_that_join_under_load_serve_requests(cli: Cli, g
     else:
         assert "not-stable" in {warning["kind"] for warning in summary["warnings"]}
     page = (grown / "report.html").read_text(encoding="utf-8")
-    assert "On 1 node a node joined" in page
+    assert "Cluster of 1 node: a node joined" in page
     assert "promised not to occur" in page
     # It is written again from what is on disk.
     assert cli("report", grown, "--no-open", "--json").json["result"]["transitions"] == [transition]

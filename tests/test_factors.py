@@ -97,10 +97,29 @@ def test_lengths_of_time_shrink_with_steps_and_words_stay() -> None:
     assert at.configuration(wanted) == {**wanted, "key_cache_save_period": "1440s", "key_cache_size": "1MiB"}
 
 
+def test_every_level_that_the_paper_planned_is_measured() -> None:
+    """Its plan has 300 MB, 5.5 h and 6 h, which its tables lack; the server takes whole numbers of a unit alone."""
+    sizes, periods = (TUNING.file.parts[name].levels for name in ("key-cache-size", "key-cache-save-period"))
+    planned = [level.name for level in (*sizes, *periods) if not level.successor]
+    assert planned == ["92 MB", "200 MB", "300 MB", "500 MB", "700 MB", "1000 MB", "3 h", "4 h", "5 h", "5.5 h", "6 h"]
+    of_period = {level.name: level.set["key_cache_save_period"] for level in periods}
+    assert of_period["5.5 h"] == "330m"
+    at = scaled(TUNING.file, 0.01, 30.0)
+    assert [at.configuration(level.set)["key_cache_save_period"] for level in periods[-2:]] == ["1980s", "2160s"]
+
+
 def test_levels_that_are_the_same_configuration_under_a_load_are_one_cell() -> None:
     cells = cells_of(TUNING.file, list(TUNING.file.parts), scaled(TUNING.file, 1.0, 300.0))
     shared = next(cell for cell in cells.values() if ("flush-writers", "8") in cell.levels)
-    assert shared.levels == [("memtable-allocation", "heap buffers"), ("flush-writers", "8"), ("cleanup-threshold", "0.11")]
+    wishes = [("compaction", "size-tiered"), ("compression", "LZ4")]
+    assert shared.levels == [
+        ("memtable-allocation", "heap buffers"),
+        ("flush-writers", "8"),
+        ("cleanup-threshold", "0.11"),
+        *wishes,
+    ]
+    mixed = next(cell for cell in cells.values() if ("file-cache", "a quarter of the heap") in cell.levels)
+    assert mixed.levels[1:] == wishes
     assert shared.load == "write"
     # Those that compare drafts have their runs to themselves.
     assert {level for cell in cells.values() if cell.apart for level in cell.levels} == {
@@ -121,6 +140,13 @@ def test_rates_are_shares_of_what_a_mix_takes() -> None:
     [
         (('draft_part = "draft"', 'draft_part = "none"'), "draft_part none: there is no such part"),
         (('loads = ["read"]', 'loads = ["scan"]'), "parts name loads that there are not: scan"),
+        (
+            (
+                "[parts.delay]",
+                '[curves]\ntitle = "c"\nabout = "a"\nparts = ["no"]\nfigures = ["hit_rate"]\nprinted_load = "x"\n[parts.delay]',
+            ),
+            "curves.parts no: there is no such part",
+        ),
         (('{ name = "5",', '{ name = "100",'), "parts.delay: two levels have the same name"),
     ],
 )
@@ -147,7 +173,7 @@ def only(model: type[StepFigures | FilledFigures], figures: Mapping[str, Any]) -
     return {name: value for name, value in figures.items() if name in model.model_fields}
 
 
-def made_of_delay(bench: Any, cell: Any, rates: Any, folder: Path, *, round_: int, seed: int, reporter: Any) -> CellMeasurement:
+def made_of_delay(bench: Any, cell: Any, rates: Any, folder: Path, *, round_: int, seed: int, **_: Any) -> CellMeasurement:
     """A measurement whose response time is the delay, whatever else this machine does."""
     delay_s = float(cell.settings["delay_ms"]) / 1e3 * (1 + 0.01 * round_)
     steps = [step_of(rate, {"p99_of_offered_s": delay_s}) for rate in rates]
@@ -200,6 +226,7 @@ def test_measurements_of_format_1_are_read() -> None:
     measured = CellMeasurement.model_validate(old)
     assert measured.filled is None
     assert (measured.steps[0].dropped, measured.steps[0].p99_of_offered_s, measured.steps[0].server_cpu) == (3, 0.5, 1.5)
+    assert measured.steps[0].load_average is None
     assert CellMeasurement.model_validate_json(measured.model_dump_json()) == measured
     filled = {"written": 2, "took_s": 1.0, "per_s": 2.0, "processors": 0.5}
     assert CellMeasurement.model_validate({**old, "filled": filled}).filled == filled_of({**filled, "server_cpu": 0.5})
@@ -276,7 +303,7 @@ def fails(*_: object) -> dict[str, float]:
 
 def test_settings_that_the_server_does_not_know_are_refused_before_anything_is_started(tmp_path: Path) -> None:
     file = null_file(parameters=[*null_file().parameters, null_file().parameters[0].model_copy(update={"setting": "spleen"})])
-    with pytest.raises(UsageError, match="does not know the setting spleen"):
+    with pytest.raises(UsageError, match="delays, spleen: null does not know it"):
         check(null_study(file=file))
     with pytest.raises(UsageError, match="--part none: study delays has the parts delay, draft"):
         check(null_study({"parts": ("none",)}))
@@ -359,10 +386,15 @@ def test_factors_of_cassandra_are_measured_on_fresh_clusters_of_three_nodes(lab_
     result = carried_out(FactorsPlan(TUNING.name, small, options), tmp_path / "out")
     (restarted,), (written,) = result.measurements.values()
     assert (restarted.outcome, written.outcome) == ("measured", "measured"), (restarted.reason, written.reason)
-    assert restarted.filled.written == written.filled.written == 2000
+    # Adding is what writes measure; nodes for reads start with records that were added before.
+    assert (written.data_of, written.filled.written) == (None, 2000)
+    assert (restarted.data_of, restarted.filled) == ("templates/restart-key-cache-save-period-1-h/round-1", None)
+    shared = read_run(tmp_path / "out" / restarted.data_of).manifest
+    assert sum(phase.operations["insert"]["counts"]["ok"] for phase in shared.phase_figures) == 2000
     once, again = restarted.steps
     assert min(once.ok, again.ok) > 0.5 * 150 * 5.0
     assert once.hit_rate is not None
+    assert min(once.load_average, again.load_average, written.filled.load_average) > 0.0
     assert written.filled.flushes_per_s > 0
     assert written.filled.sstables > 0
     # What the servers say of their own settings is what was wished for.

@@ -16,6 +16,7 @@ from docsite import lists
 
 from sensorbench import _engine, lab
 from sensorbench.analysis.steady import time_to_steady, windowed_hit_rates
+from sensorbench.benchmarks.factors.figures import use_of_servers
 from sensorbench.lab.databases import cassandra_nodetool as nodetool
 from sensorbench.lab.state_dirs import server_user
 from sensorbench.results import RunManifest, RunResult, read_comparison
@@ -70,6 +71,17 @@ def test_quantities_have_the_same_names_whatever_the_database(tmp_path: Path) ->
 def test_a_run_without_a_status_has_nothing_to_tell(tmp_path: Path) -> None:
     assert insight(RunResult(tmp_path, cast("RunManifest", None)), "cassandra") == Insight({}, {})
     assert insight(run_that_reported(tmp_path, {"lab.cpu_s": {1: 0.5}}), "sqlite").series.keys() == {"processor_s"}
+
+
+def test_the_load_average_is_of_the_machine_and_not_summed_over_nodes(tmp_path: Path) -> None:
+    load = {1: 8.0, 2: 6.0, 3: 4.0, 4: 2.0}
+    run = run_that_reported(tmp_path, {f"127.77.1.{node}.lab.load_average": load for node in (1, 2, 3)})
+    found = insight(run, "cassandra")
+    assert values(found, "load_average") == [8.0, 6.0, 4.0, 2.0]
+    # It follows by a minute: the end of a time says most about it.
+    assert use_of_servers(found, 0.0, 4.0).load_average == 3.0
+    before = run_that_reported(tmp_path, {"lab.cpu_s": {1: 0.0, 4: 3.0}})
+    assert use_of_servers(insight(before, "cassandra"), 1.0, 4.0).model_dump(exclude_none=True) == {"server_cpu": 1.0}
 
 
 def test_what_was_not_told_at_a_moment_is_left_out_there(tmp_path: Path) -> None:
@@ -384,4 +396,5 @@ def test_servers_tell_of_their_caches_and_the_lab_of_their_processes(lab_servers
         assert 0.0 < over(found, 0.0, 4.0).hit_rates[caches[name]] <= 1.0, name
         assert growth(found, "processor_s") > 0.0, name
         assert "disk_bytes" in found.series, name
+        assert found.series["load_average"].values.max() > 0.0, name
         assert not found.series.keys() & {"sstables", "pending_compactions", "garbage_collection_s"}, name

@@ -23,7 +23,22 @@ from tests.servers import LabServers
 
 @pytest.mark.parametrize(
     "database",
-    ["mariadb", "postgresql", "questdb", "redis", "redis+cluster", "ferretdb", "ferretdb+postgresql", "hbase", "influxdb"],
+    [
+        "mariadb",
+        "postgresql",
+        "questdb",
+        "redis",
+        "redis+cluster",
+        "ferretdb",
+        "ferretdb+postgresql",
+        "hbase",
+        "influxdb",
+        "influxdb2",
+        "victoriametrics",
+        "prometheus",
+        "clickhouse",
+        "iotdb",
+    ],
 )
 def test_the_lab_says_what_it_can_start(cli: Cli, database: str) -> None:
     (row,) = [row for row in cli("lab", "databases", "--json").json if row["database"] == database]
@@ -89,11 +104,56 @@ def test_settings_reach_the_server_and_unknown_ones_are_refused(cli: Cli, lab_ho
     assert cli("lab", "down", "small").exit_code == 0
     for database, key in [("redis", "maxmemori"), ("postgresql", "shared_bufers"), ("mariadb", "innodb_bufer_pool_size"),
                           ("questdb", "cairo.commit.mod"),
-                          ("ferretdb", "log-levl"), ("ferretdb+postgresql", "postgresql.shared_bufers"), ("influxdb", "data.wal-fsync-dely")]:  # fmt: skip
+                          ("ferretdb", "log-levl"), ("ferretdb+postgresql", "postgresql.shared_bufers"), ("influxdb", "data.wal-fsync-dely"), ("victoriametrics", "retentionPeriodd"), ("prometheus", "query.timeoutt"), ("clickhouse", "max_threats"), ("iotdb", "wal_mod")]:  # fmt: skip
         refused = cli("lab", "up", database, "--name", "wrong", "--server-setting", f"{key}=1")
         assert refused.exit_code == 2
         assert f"--server-setting {key}" in " ".join(refused.err.split())
         assert not (lab_home / "instances" / "wrong").exists()
+
+
+@pytest.mark.parametrize(
+    ("flag", "expected"),
+    [
+        ("retentionPeriod=soon", 'cannot parse duration "soon"'),
+        ("dedup.minScrapeInterval=1", 'invalid value "1" for flag -dedup.minScrapeInterval'),
+        ("memory.allowedBytes=1Q", 'invalid value "1Q"'),
+        ("maxLabelsPerTimeseries=9.5", 'invalid value "9.5"'),
+        ("storageDataPath=/tmp/mine", "the lab keeps to its own"),
+    ],
+)
+def test_a_value_that_a_flag_does_not_take_is_refused_in_the_servers_words(
+    cli: Cli, lab_home: Path, flag: str, expected: str
+) -> None:
+    refused = cli("lab", "up", "victoriametrics", "--name", "wrong", "--server-setting", flag)
+    assert refused.exit_code == 2
+    assert expected in " ".join(refused.err.split())
+    assert not (lab_home / "instances" / "wrong").exists()
+    good = lab.ServerSpec(
+        "victoriametrics", settings={"retentionPeriod": "2y", "memory.allowedBytes": "100MB", "dryRun": "false"}
+    )
+    assert not lab.unknown_settings(good)
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"query.timeout": "soon"}, 'not a valid duration string: "soon"'),
+        ({"storage.tsdb.wal-compression": "maybe"}, "expected true or false"),
+        ({"storage.tsdb.path": "/tmp/mine"}, "the lab keeps to its own"),
+        ({"out_of_order_time_window": "a year"}, "expected a duration"),
+        ({"storage.tsdb.min-block-duration": "2h"}, "late samples of 100y lie in more than 1,000 blocks of 2h"),
+        (
+            {"storage.tsdb.min-block-duration": "2h", "out_of_order_time_window": "84d"},
+            "late samples of 84d lie in more than 1,000 blocks of 2h",
+        ),
+        ({"storage.tsdb.min-block-duration": "2h", "out_of_order_time_window": "83d"}, ""),
+        ({"query.max-samples": "1000", "storage.tsdb.wal-compression": "false"}, ""),
+    ],
+)
+def test_settings_of_prometheus_are_flags_and_a_window_that_is_not_too_long(settings: dict[str, str], expected: str) -> None:
+    refused = lab.unknown_settings(lab.ServerSpec("prometheus", settings=settings))
+    assert len(refused) == bool(expected)
+    assert expected in "".join(refused.values())
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ def test_lists_are_of_a_dataset_and_a_database(cli: Cli) -> None:
         (("schema", "show", "nope", "--database", "fjall"), "there is no schema 'nope' here; expected one of"),
         (
             ("schema", "show", "natural"),
-            "4 schemas are called natural; choose one of them by --operations sensors --database duckdb",
+            "5 schemas are called natural; choose one of them by --operations sensors --database clickhouse",
         ),
         (("schema", "list", "--database", "oracle"), "--database oracle: expected one of"),
         (("schema", "list", "--operations", "nope"), "--operations nope: expected one of"),

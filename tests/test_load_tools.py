@@ -1,5 +1,6 @@
 """Loading by a database's own tool: how it is called, how it ends, and that nothing of it stays."""
 
+import re
 import stat
 import sys
 from collections.abc import Callable, Mapping
@@ -179,6 +180,19 @@ def test_a_tool_is_the_targets_and_never_an_option_of_the_driver() -> None:
         "",
         "load=sstables",
     )
+
+
+@pytest.mark.parametrize(
+    ("target", "expected"),
+    [
+        ("cassandra?load=paste", "writes or sstables or copy for load"),
+        ("redis?load=paste", "pipe for load"),
+        ("cassandra?compact=maybe", "on or off for compact"),
+    ],
+)
+def test_a_way_of_loading_that_is_none_is_refused_before_a_server_starts(target: str, expected: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(f"--target {target}: expected {expected}")):
+        parse_target(target)
 
 
 @pytest.mark.parametrize("target", ["redis://127.0.0.1:1?load=pipe", "cassandra://127.0.0.1:1?load=copy"])

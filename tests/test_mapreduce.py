@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,16 @@ import jsonschema
 import pytest
 
 from sensorbench import lab
+from sensorbench.benchmarks.mapreduce import MapReduceOptions, MapReduceSpec
+from sensorbench.benchmarks.mapreduce.clusters import starting_with, why_fixed
+from sensorbench.benchmarks.mapreduce.run import MapReducePlan
 from sensorbench.benchmarks.mapreduce.summary import summarise_mapreduce
-from sensorbench.benchmarks.mapreduce.words import BLANKS, reference_of, word_of
+from sensorbench.benchmarks.mapreduce.systems import variants_of
+from sensorbench.benchmarks.mapreduce.words import BLANKS, Reference, reference_of, word_of
 from sensorbench.claims import decide
-from sensorbench.errors import UsageError
+from sensorbench.dataset import open_dataset
+from sensorbench.errors import BudgetOverError, UsageError
+from sensorbench.lifecycle import Deadline
 from sensorbench.report.build import write_page
 from sensorbench.report.mapreduce import mapreduce_page
 from sensorbench.results.json_schemas import json_schemas
@@ -29,13 +36,15 @@ from sensorbench.results.mapreduce import (
     WordRecord,
     read_mapreduce,
 )
-from sensorbench.results.planned import MapReduceManifest, PlannedMapReduce
+from sensorbench.results.planned import MapReduceManifest, PlannedMapReduce, WantedWord
+from sensorbench.results.summary.claims import JudgedClaim
 from sensorbench.results.summary.mapreduce import HoldsByReading
+from sensorbench.runner import parse_target
 from sensorbench.spark import driver, find_master
 from sensorbench.spark.connector import connectors, files_in, place_of
 from sensorbench.spark.inverted_index import InvertedIndex, tally_jar
-from sensorbench.studies.mapreduce import MAPREDUCE
-from sensorbench.studies.mapreduce.claims import Evidence, judged_as_printed
+from sensorbench.studies.mapreduce import MAPREDUCE, choose
+from sensorbench.studies.mapreduce.claims import Evidence, judged_as_printed, kinds_of
 from tests.conftest import Cli, commands_on, forget_checksums
 from tests.servers import LabServers
 
@@ -116,14 +125,15 @@ def test_every_connector_of_all_servers_gives_the_same_results(cli: Cli, lab_ser
         assert 0.0 < job["setup_share"] < 1.0
         sizes.add((first["read_bytes"], second["read_bytes"]))
     assert len(sizes) == 1
-    # Two splits were asked for; of a region there is one.
-    assert {job["words"][0]["jobs"][0]["map_tasks"] for job in on_spark.values()} >= {1, 2}
+    # Two splits were asked for; a region is a split.
     assert on_spark["files"]["words"][0]["jobs"][0]["map_tasks"] == 2
+    assert on_spark["hbase"]["words"][0]["jobs"][0]["map_tasks"] == 2
     native = {job["system"] for job in found["cells"] if job["workers"] is None}
     gaps = {(gap["system"], gap["what"]): gap["why"] for gap in found["gaps"]}
     assert native | {system for system, what in gaps if what == "native job"} == {*names, "files"}
     assert len(native) == 2
-    assert any("NotImplemented" in why for why in gaps.values())
+    refused = next(why for why in gaps.values() if "NotImplemented" in why)
+    assert all(f"{needed}: " in refused for needed in ("$regexMatch", "$split, then $unwind", "a text index", "$push", "$merge"))
     page = (out / "report.html").read_text(encoding="utf-8")
     assert "All results equal those of DuckDB." in page
     assert {claim["id"] for claim in cli("claims", out, "--json").json} == {f"MR-{number}" for number in range(1, 15)}
@@ -132,7 +142,7 @@ def test_every_connector_of_all_servers_gives_the_same_results(cli: Cli, lab_ser
 
 
 @pytest.mark.cluster
-def test_ctrl_c_leaves_what_was_measured(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_leaves_what_was_measured_and_resume_goes_on(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first_job, done = InvertedIndex.first_job, []
 
     def interrupted(self: InvertedIndex, word: Any) -> Any:
@@ -153,6 +163,10 @@ def test_ctrl_c_leaves_what_was_measured(cli: Cli, tmp_path: Path, monkeypatch: 
         "0.05",
         "--word",
         "the",
+        "--nodes",
+        "1,2",
+        "--repetitions",
+        "1",
         "--no-open",
     )
     ended = cli("study", "run", "mapreduce", *options, "--out", tmp_path / "out")
@@ -164,30 +178,49 @@ def test_ctrl_c_leaves_what_was_measured(cli: Cli, tmp_path: Path, monkeypatch: 
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text(encoding="utf-8"))
     assert manifest["command"] == shown["command"] == given
     assert commands_on(tmp_path / "out" / "report.html") == [given]
+    monkeypatch.setattr(InvertedIndex, "first_job", first_job)
+    other = cli("study", "run", "mapreduce", *options, "--resume", "--word", "and", "--out", tmp_path / "out")
+    assert (other.exit_code, "has other words; give the same options" in other.err) == (2, True), other.err
+    done = read_mapreduce(tmp_path / "out").executions
+    # A budget that is over is no failure, and loses nothing.
+    late = cli("study", "run", "mapreduce", *options, "--resume", "--budget", "0.001s", "--out", tmp_path / "out")
+    assert late.exit_code == 0, late.err
+    assert "interrupted: the budget of 0.001 s is over before 2 nodes are measured; --resume goes on" in late.out
+    assert cli("study", "run", "mapreduce", *options, "--resume", "--out", tmp_path / "out").exit_code == 0
+    whole = read_mapreduce(tmp_path / "out")
+    assert whole.manifest.status == "complete"
+    assert [(of.workers, of.failed) for of in whole.executions] == [(1, None), (2, None)]
+    assert whole.executions[:1] == done
 
 
-def executions(times: dict[tuple[str, int], list[float]], *, equal: bool = True) -> list[Execution]:
-    """Executions that took so long, half of it set-up."""
+WORDS = {"rare": "zebra", "medium": "river", "very frequent": "the"}
+
+
+def executions(
+    times: dict[tuple[str, int], list[float]], *, equal: bool = True, words: Sequence[str] = ("the",), grown: bool = False
+) -> list[Execution]:
+    """Executions that took so long for each word, half of it set-up; where they have `grown`, databases have a node for each worker."""
     job = JobRecord(name="job", duration_s=1.0, executed_s=0.5, map_tasks=2, read_rows=1, read_bytes=1, spark_read_rows=1)
-    word = WordRecord(word="the", jobs=(job, job), pairs=1, occurrences=1, list_length=1, equal=equal)
     return [
         CompleteExecution(
             execution=number,
             system=system,
             workers=workers,
+            nodes=workers if grown else None,
             context_s=0.1,
             executors_s=0.1,
             launch_s=0.1,
             total_s=total_s,
             setup_s=total_s / 2,
-            words=[word],
+            words=[WordRecord(word=text, jobs=(job, job), pairs=1, occurrences=1, list_length=1, equal=equal)],
         )
         for (system, workers), of_cell in times.items()
         for number, total_s in enumerate(of_cell, start=1)
+        for text in words
     ]
 
 
-def result(folder: Path, found: Sequence[Execution]) -> MapReduceResult:
+def result(folder: Path, found: Sequence[Execution], articles: int = 19_580) -> MapReduceResult:
     """Results with these executions, written and read again."""
     systems = {
         execution.system: {"database": execution.system, "connector": "", "splits": "", "native_job": None} for execution in found
@@ -198,13 +231,13 @@ def result(folder: Path, found: Sequence[Execution]) -> MapReduceResult:
         created=now(),
         version="0",
         command=["sensorbench", "study", "run", "mapreduce", "--word", "a b"],
-        environment={"servers": {}, "spark": {"started": True}, "memory_bytes": 1},
+        environment={"servers": {}, "spark": {"started": True}, "memory_bytes": 1, "processors_allowed": 8},
         variants=[],
         plan=PlannedMapReduce(
             workload={"cores_per_worker": 1, "memory_per_worker": "1g", "splits": 2, "articles_per_part": 100},
-            dataset={"name": "made", "title": "made", "articles": 1, "scale": 1.0, "generated": True},
+            dataset={"name": "made", "title": "made", "articles": articles, "scale": 1.0, "generated": True},
             systems=systems,
-            words=[{"kind": "named", "word": "the", "occurrences": 1, "articles": 1}],
+            words=[{"kind": kind, "word": word, "occurrences": 1, "articles": 1} for kind, word in reversed(WORDS.items())],
             workers=[3, 8],
             executions=4,
         ),
@@ -237,28 +270,131 @@ def verdicts(found: MapReduceResult) -> dict[str, str]:
 
 
 def test_times_of_the_papers_kind_reproduce_its_claims_and_the_contrary_does_not(tmp_path: Path) -> None:
-    judged = ["MR-1", "MR-2", "MR-3", "MR-4", "MR-5", "MR-7", "MR-8", "MR-12"]
-    assert verdicts(result(tmp_path / "one", executions(AS_IN_THE_SOURCE))) == dict.fromkeys(judged, "reproduced")
+    judged, words = ["MR-1", "MR-2", "MR-3", "MR-4", "MR-5", "MR-7", "MR-8", "MR-12"], list(WORDS.values())
+    assert verdicts(result(tmp_path / "one", executions(AS_IN_THE_SOURCE, words=words))) == dict.fromkeys(judged, "reproduced")
     inverted = {place: [1000.0 / seconds**1.5 for seconds in of_cell] for place, of_cell in AS_IN_THE_SOURCE.items()}
-    opposite = verdicts(result(tmp_path / "other", executions(inverted)))
+    opposite = verdicts(result(tmp_path / "other", executions(inverted, words=words)))
     # The slowest is still more than twice as slow, and nothing gains more than its workers.
     assert {claim for claim, word in opposite.items() if word == "not reproduced"} == {"MR-3", "MR-4", "MR-5", "MR-7"}
     alike = {place: several(40.0) for place in AS_IN_THE_SOURCE}
-    same = verdicts(result(tmp_path / "same", executions(alike)))
+    same = verdicts(result(tmp_path / "same", executions(alike, words=words)))
     assert {claim for claim, word in same.items() if word == "reproduced"} == {"MR-8", "MR-12"}, "they say that nothing changes"
 
 
-def test_more_workers_on_the_same_database_judge_no_claim_about_servers(tmp_path: Path) -> None:
-    def verdict_of(nodes: int) -> str:
-        found = summarise_mapreduce(result(tmp_path / str(nodes), executions(AS_IN_THE_SOURCE)))
-        servers = {"cassandra": {"nodes": nodes, "database": "cassandra", "version": "1", "settings": {}}}
-        with_servers = found.model_copy(update={"environment": {**found.environment, "servers": servers}})
-        return next(claim.verdict for claim in MAPREDUCE.summarise(with_servers).claims if claim.id == "MR-4")
+def test_a_claim_must_hold_for_each_kind_of_word(tmp_path: Path) -> None:
+    words = ["zebra", "river"]
+    some = result(tmp_path / "two", executions(AS_IN_THE_SOURCE, words=words))
+    assert verdicts(some)["MR-8"] == "not tested"
+    slow = {place: [10.0 * seconds if place[1] == 8 else seconds for seconds in of] for place, of in AS_IN_THE_SOURCE.items()}
+    found = [*executions(AS_IN_THE_SOURCE, words=words), *executions(slow, words=["the"])]
+    assert verdicts(result(tmp_path / "three", found))["MR-8"] == "not reproduced"
 
-    assert verdict_of(1) == "below minimum scale"
-    assert verdict_of(8) == "reproduced"
-    summary = MAPREDUCE.summarise(summarise_mapreduce(result(tmp_path / "unknown", executions(AS_IN_THE_SOURCE))))
-    assert {claim.verdict for claim in summary.claims if claim.id != "MR-12"} == {"not tested"}
+
+def test_without_mongodb_hbase_and_cassandra_are_compared(tmp_path: Path) -> None:
+    two = {place: of_cell for place, of_cell in AS_IN_THE_SOURCE.items() if place[0] != "mongodb"}
+    found = verdicts(result(tmp_path, executions(two, words=list(WORDS.values()))))
+    assert {claim: found[claim] for claim in ("MR-1", "MR-2", "MR-7", "MR-8")} == {
+        "MR-1": "reproduced",
+        "MR-2": "reproduced",
+        "MR-7": "reproduced",
+        "MR-8": "reproduced",
+    }
+    assert found["MR-3"] == found["MR-5"] == "not tested"
+
+
+def test_words_of_a_user_play_what_they_are_as_frequent_as() -> None:
+    def kinds(counts: dict[str, int]) -> dict[str, str]:
+        return kinds_of([WantedWord(kind="named", word=word, occurrences=count, articles=1) for word, count in counts.items()])
+
+    assert kinds({"b": 9, "a": 1, "c": 100}) == {"rare": "a", "medium": "b", "frequent": "c"}
+    assert kinds({"b": 9, "a": 1}) == {"rare": "a", "frequent": "b"}
+    assert kinds({"b": 9}) == {"frequent": "b"}
+
+
+def claims_of(
+    folder: Path, found: Sequence[Execution], *, articles: int = 19_580, **environment: object
+) -> dict[str, JudgedClaim]:
+    summary = summarise_mapreduce(result(folder, found, articles))
+    changed = summary.model_copy(update={"environment": {**summary.environment, **environment}})
+    return {claim.id: claim for claim in MAPREDUCE.summarise(changed).claims}
+
+
+def test_a_database_that_stays_as_it_is_judges_no_claim_about_servers(tmp_path: Path) -> None:
+    words = list(WORDS.values())
+    one = {"cassandra": {"nodes": 1, "database": "cassandra", "version": "1", "settings": {}}}
+    fixed = claims_of(tmp_path / "fixed", executions(AS_IN_THE_SOURCE, words=words), servers=one)
+    assert fixed["MR-4"].verdict == fixed["MR-8"].verdict == "below minimum scale"
+    unknown = claims_of(tmp_path / "unknown", executions(AS_IN_THE_SOURCE, words=words))
+    assert {claim.verdict for claim in unknown.values() if claim.id != "MR-12"} == {"not tested"}
+    grown = claims_of(tmp_path / "grown", executions(AS_IN_THE_SOURCE, words=words, grown=True))
+    judged = ["MR-1", "MR-2", "MR-3", "MR-4", "MR-5", "MR-7", "MR-8", "MR-12"]
+    assert [claim.verdict for claim in grown.values() if claim.id in judged] == ["reproduced"] * len(judged)
+
+
+def test_claims_need_articles_growth_and_processors(tmp_path: Path) -> None:
+    found = executions(AS_IN_THE_SOURCE, words=list(WORDS.values()), grown=True)
+    few = claims_of(tmp_path / "few", found, articles=196)
+    assert {few[claim].verdict for claim in ("MR-1", "MR-2", "MR-7", "MR-8")} == {"below minimum scale"}
+    assert "0.01001, at least 0.1" in few["MR-1"].reason
+    shared = claims_of(tmp_path / "shared", found, processors_allowed=2)
+    alone = claims_of(tmp_path / "alone", [one for one in found if one.system == "hbase"])
+    assert alone["MR-8"].verdict == "not tested"
+    assert shared["MR-1"].verdict == "reproduced", "it is about one size"
+    assert {shared[claim].verdict for claim in ("MR-2", "MR-5", "MR-7", "MR-8")} == {"below minimum scale"}
+    assert "CPUs of this machine for each node of the largest cluster: 0.25, at least 1" in shared["MR-8"].reason
+
+
+def test_systems_take_turns_and_words_are_rotated_size_by_size(tmp_path: Path) -> None:
+    targets = [parse_target("cassandra"), parse_target("postgresql")]
+    references = [Reference(kind, word_of(word), {}) for kind, word in WORDS.items()]
+    dataset = open_dataset("wikipedia", scale=0.05)
+    spec = MapReduceSpec(targets, True, dataset, [], (1, 2), 2, 1, "1g", grows=True)
+    plan = MapReducePlan(spec, variants_of(targets, tmp_path, spec.borders), None, references)
+    (first, of_one), (second, of_two) = plan.stages_left
+    assert (first, second) == ([1], [2])
+    order = list(dict.fromkeys((turn.number, turn.system, turn.workers) for turn in of_one))
+    cells = [("cassandra", 1), ("postgresql", 1), ("files", 1), ("postgresql", None)]
+    assert order == [*((1, *cell) for cell in cells), *((2, *cell) for cell in reversed(cells))]
+    assert [turn.word for turn in of_one if turn[:3] == (1, "files", 1)] == ["zebra", "river", "the"]
+    assert [turn.word for turn in of_one if turn[:3] == (2, "files", 1)] == ["river", "the", "zebra"]
+    assert {turn.workers for turn in of_two} == {2}, "a database does its job itself once, on what there is at first"
+    # What goes on begins with the size of which something is left.
+    rest = replace(plan, done=frozenset(of_one[:-1]))
+    assert [(workers, len(turns)) for workers, turns in rest.stages_left] == [([1], 1), ([2], len(of_two))]
+    assert [workers for workers, _ in replace(plan, done=frozenset(of_one)).stages_left] == [[2]]
+    fixed = replace(plan, spec=replace(spec, grows=False))
+    assert [workers for workers, _ in fixed.stages_left] == [[1, 2]], "with --workers all are interleaved"
+
+
+def test_only_databases_that_the_lab_starts_and_nodes_can_join_grow() -> None:
+    grown = starting_with([parse_target(name) for name in ("cassandra", "hbase", "mariadb", "cassandra://127.0.0.1")], 3)
+    assert [target.nodes for target in grown] == [3, 3, None, None]
+    assert [why_fixed(target) is None for target in grown] == [True, True, False, False]
+    assert "one server" in str(why_fixed(parse_target("postgresql")))
+
+
+def test_a_budget_ends_before_what_does_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [0.0]
+    monkeypatch.setattr("time.monotonic", lambda: clock[0])
+    deadline = Deadline(60.0, 0.0)
+    deadline.note(20.0)
+    clock[0] = 40.0
+    deadline.check("a")
+    clock[0] = 40.5
+    with pytest.raises(BudgetOverError, match="before b; --resume goes on"):
+        deadline.check("b")
+
+
+def test_a_budget_chooses_scale_then_executions_by_arithmetic() -> None:
+    def chosen(budget_s: float, **options: object) -> tuple[float | None, int | None]:
+        found = choose(MAPREDUCE.file, MapReduceOptions(**options), budget_s).options
+        return found.scale, found.repetitions
+
+    assert chosen(1e6) == (1.0, 5)
+    assert chosen(3600.0) == (0.1, 4), "never below what claims need: the rest is left for --resume"
+    assert chosen(3600.0, scale=0.01, repetitions=7)[:2] == (0.01, 7), "what is said stays"
+    with pytest.raises(UsageError, match="--budget 1m: the least of this study"):
+        chosen(60.0)
 
 
 def test_the_first_execution_is_in_no_mean_and_all_are_told(tmp_path: Path) -> None:
@@ -366,10 +502,12 @@ def test_connectors_take_places_and_credentials_from_a_targets_url(tmp_path: Pat
     ("options", "expected"),
     [
         (("--workers", "0"), "--workers 0: expected whole numbers above 0"),
+        (("--nodes", "2,0"), "--nodes 2,0: expected whole numbers above 0"),
+        (("--nodes", "1,2", "--workers", "2"), "--workers: --nodes says how many there are"),
         (("--workers", "1,x"), "--workers 1,x: expected whole numbers above 0"),
         (("--spark", "yarn"), "--spark yarn: expected spark://HOST:PORT"),
         (("--spark", "spark://127.0.0.1:1"), "--spark spark://127.0.0.1:1: no master answers there"),
-        (("--spark", "local[1]"), "--workers 2: local[1] has 1 threads"),
+        (("--spark", "local[1]"), "--nodes 3: local[1] has 1 threads"),
         (("--word", "two words"), "expected a word without blanks"),
         (("--target", "sqlite"), "no connector between Spark and sqlite is registered; expected one of"),
         (("--target", "files", "--dataset", "beijing-air-quality", "--scale", "0.01"), "it has no articles"),

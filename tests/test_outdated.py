@@ -38,6 +38,8 @@ repetitions = 3
         ("VictoriaMetrics", "unknown", True),
         ("VictoriaMetrics", "v1.130.0", False),
         ("VictoriaMetrics", "v1.79.5", True),
+        ("Prometheus", "2.42.0+ds", True),
+        ("Prometheus", "3.16.0", False),
         ("PostgreSQL", "9.0", False),
     ],
 )

@@ -242,7 +242,23 @@ def test_postgresqls_password_file_logs_in_and_is_not_read_where_others_may(
     assert login["password"] not in refused.err + missing.err
 
 
-@pytest.mark.parametrize("server", ["cassandra", "ferretdb", "hbase", "influxdb", "mariadb", "postgresql", "questdb", "redis"])
+@pytest.mark.parametrize(
+    "server",
+    [
+        "cassandra",
+        "ferretdb",
+        "hbase",
+        "influxdb",
+        "mariadb",
+        "postgresql",
+        "questdb",
+        "redis",
+        "victoriametrics",
+        "prometheus",
+        "clickhouse",
+        "iotdb",
+    ],
+)
 def test_namespaces_at_a_server_are_listed_and_cleaned(cli: Cli, server: str, lab_servers: LabServers) -> None:
     lab_servers.start(server)
     at = f"lab:{server}"

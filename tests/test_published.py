@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from sensorbench.claims import Expression
+from sensorbench.analysis.intervals import Interval
+from sensorbench.claims import Expression, Figure
 from sensorbench.report.build import write_page
 from sensorbench.report.published import published_section
 from sensorbench.results.factors import FILLED, FilledFigures, StepFigures
@@ -166,6 +167,34 @@ def test_ratios_between_systems_are_compared_with_the_papers() -> None:
     assert both.ratio == pytest.approx(98.7 / (1313.3975 / 16.5589))
     (peak,) = latencies["Q2 GetPeakData", "MySQL / Cassandra"]
     assert (peak.measured, peak.ratio, peak.state, peak.why) == (None, None, "failed", "because")
+
+
+def test_measured_values_have_the_interval_that_runs_gave() -> None:
+    values = {"latency(nosql, get_sensor_data)": 0.001, "latency(sql, get_sensor_data)": 0.1, "size_bytes(sql)": 1e8}
+
+    def find(figure: Figure) -> Found:
+        value = values.get(str(figure))
+        return Found(value, "not run" if value is None else "measured")
+
+    def interval(expression: Expression) -> Interval:
+        value = float(expression.evaluate([values[str(figure)] for figure in expression.figures]))
+        is_of_runs = not str(expression).startswith("size_bytes")
+        return Interval(value, value * 0.9, value * 1.1, 0.95, 3, between_runs=is_of_runs)
+
+    found = {
+        (cell.row, cell.column): cell
+        for table in paper_of("iot").tables(measured_by(find, interval), scale=1.0)
+        for cell in table.cells
+        if cell.measured is not None
+    }
+    mysql = found["Q1 GetSensorData", "MySQL"]
+    assert (mysql.low, mysql.high) == (pytest.approx(0.09), pytest.approx(0.11))
+    assert mysql.ratio_ends == (pytest.approx(0.09 / 1.3133975), pytest.approx(0.11 / 1.3133975))
+    both = found["Q1 GetSensorData", "MySQL / Cassandra"]
+    assert (both.measured, both.low, both.high) == (pytest.approx(100.0), pytest.approx(90.0), pytest.approx(110.0))
+    once = [cell for cell in found.values() if cell.figure == "size_bytes(sql)"]
+    assert once
+    assert all(cell.low is None and cell.ratio_ends is None for cell in once)
 
 
 def test_what_is_too_small_has_no_ratio() -> None:

@@ -20,7 +20,7 @@ from sensorbench.schemas import load_operations, load_schema
 from sensorbench.verification import history
 from sensorbench.verification.guarantees import promised
 from tests.conftest import Cli
-from tests.servers import LabServers
+from tests.servers import TOO_LONG_TO_BUILD, LabServers
 
 VIOLATIONS = ["lost_writes", "stale_reads", "non_monotonic_reads", "never_written", "failed_writes_seen"]
 
@@ -60,8 +60,11 @@ BESIDE_READS = "{ get_sensor_data = 1, write_register = 1, read_register = 1 }"
 BESIDE_WRITES = "{ insert_reading = 1, write_register = 1, read_register = 1 }"
 
 
-# FerretDB over SQLite reads all registers for one, which takes a minute; documents are read and written over PostgreSQL.
-WITH_REGISTERS = [name for name in lab.LAB_DATABASES if name != "ferretdb"]
+# FerretDB over SQLite reads all registers for one, which takes a minute; documents are read and written over PostgreSQL. VictoriaMetrics shows what
+# was written seconds later: tests/test_time_series.py.
+WITH_REGISTERS = [name for name in lab.LAB_DATABASES if name not in {"ferretdb", "victoriametrics", *TOO_LONG_TO_BUILD}]
+# What a server with its own settings does not promise: with an asynchronous log acknowledged writes may be lost, and what was read before with them.
+NOT_PROMISED = {"iotdb": {"lost_writes", "stale_reads", "non_monotonic_reads"}}
 # What a client of a server must ask for to read what it wrote.
 READS_ITS_WRITES = {"questdb": "&wait=applied"}
 
@@ -76,7 +79,8 @@ def test_a_healthy_database_has_no_findings(cli: Cli, lab_servers: LabServers, t
     (guaranteed,) = summary["result"]["guarantees"].values()
     assert {finding["count"] for finding in guaranteed["seen"].values()} == {0}, guaranteed["seen"]
     assert guaranteed["broken"] == []
-    assert all(guaranteed["promised"][finding]["is_made"] for finding in VIOLATIONS)
+    made = {finding for finding in VIOLATIONS if guaranteed["promised"][finding]["is_made"]}
+    assert made == set(VIOLATIONS) - NOT_PROMISED.get(name, set())
     assert guaranteed["seen"]["lost_writes"]["of"] > 700, "registers of both runs were read at the end"
     assert "What was guaranteed" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
 
@@ -244,6 +248,7 @@ CONCERNS = {
         ("one_thread", {}, True),
         ("read_committed", {}, True),
         ("one_server_a_row", {}, True),
+        ("shown_later", {}, False),
         ("one_writer", {}, True),
         ("members", {"topology": "one server", **CONCERNS, "read concern": "the server's own"}, True),
         ("members", {"topology": "replica set rs0 of 3 members", **CONCERNS}, True),

@@ -2,9 +2,8 @@
 
 import pytest
 
-from sensorbench.benchmarks.comparison.row_widths import row_width_problem
 from sensorbench.runner import Variant, VariantSpec, make_variants, parse_target
-from sensorbench.schemas import SamplingInterval, Timelines, load_schema
+from sensorbench.schemas import RowWidth, SamplingInterval, Timelines, load_schema
 from sensorbench.studies import STUDIES
 from sensorbench.studies.widths import refused_widths
 from tests.conftest import Cli
@@ -26,6 +25,14 @@ def variants(schema: str, *widths: str, url: str = "cassandra://db.example") -> 
     ]
     specs = [VariantSpec(parse_target(url), schema, width) for schema, width in zip(loaded, widths, strict=True)]
     return make_variants(specs, None)  # type: ignore[arg-type]
+
+
+def width_of(width: str) -> RowWidth:
+    """Rows of the typed schema on the whole dataset."""
+    (variant,) = variants("typed", width)
+    found = variant.schema.on(SamplingInterval(STEP_US)).row_width()
+    assert found is not None
+    return found
 
 
 ALL = ("5MB", "7MB", "10MB", "13MB", "15MB", "20MB")
@@ -84,15 +91,15 @@ def test_widths_that_are_alike_are_one() -> None:
     [(16_000_000, False), (17_200_000, True), (20_000_000, True), (24_000_000, True), (27_500_000, False)],
 )
 def test_the_reported_width_must_be_that_which_is_meant(reported: int, is_right: bool) -> None:
-    problem = row_width_problem(20e6, {"readings_0": reported, "rows_of_sensor": 60})
+    problem = width_of("20MB").why_not_as_reported({"readings_0": reported, "rows_of_sensor": 60})
     assert (problem is None) == is_right
     if problem:
-        assert f"should be 20 MB wide, but the widest that the server reports has {reported / 1e6:.4g} MB" in problem
+        assert "should be 20 MB wide, but the widest that the server reports has" in problem
 
 
 def test_what_no_server_reports_is_no_problem() -> None:
-    assert row_width_problem(20e6, {}) is None
-    assert row_width_problem(None, {"readings": 5}) is None
+    assert width_of("20MB").why_not_as_reported({}) is None
+    assert width_of("100k").why_not_as_reported({"readings": 5}) is None
 
 
 def test_the_declared_bytes_of_a_row_are_those_of_the_scale() -> None:

@@ -10,8 +10,10 @@ from sensorbench.benchmarks.factors.cells import cells_of
 from sensorbench.benchmarks.factors.scaling import scaled
 from sensorbench.claims import Claim, Expression
 from sensorbench.claims.simulated import simulated_claims
+from sensorbench.report.load_curves import load_curves
 from sensorbench.results.factors import FILLED, CellMeasurement, FactorsResult, FilledFigures, StepFigures, Where
 from sensorbench.results.manifest import Process, now
+from sensorbench.results.page import Chart, Grid
 from sensorbench.results.planned import FactorsManifest, PlannedCell, PlannedFactors
 from sensorbench.results.summary.stress import Latencies
 from sensorbench.studies import FACTOR_STUDIES
@@ -110,6 +112,60 @@ def verdicts(result: FactorsResult) -> dict[str, str]:
 def verdict_on(claim: Claim, figures: Figures, **how: Any) -> str:
     """What is said of a claim where its parts alone were run, so that no level shares its cell with one of another part."""
     return verdicts(made_up(figures, parts=claim.parts or None, **how))[claim.id]
+
+
+def drawn(result: FactorsResult) -> dict[str, Chart]:
+    """The charts over load averages and rates that the report has, by their names."""
+    section = load_curves(TUNING.summarise(result))
+    grids = [block for block in section.blocks if isinstance(block, Grid)] if section else []
+    return {block.name: block for grid in grids for block in grid.blocks if isinstance(block, Chart)}
+
+
+def points(chart: Chart, level: str) -> list[tuple[float, float]]:
+    """The points of the line of a level, in the order in which the line joins them."""
+    (values,) = chart.specification["datasets"].values()
+    rows = [row for row in values if row["level"] == level]
+    return [(row["x"], row["y"]) for row in sorted(rows, key=lambda row: row["step"])]
+
+
+def caching(part: str, level: str, load: str, where: Where) -> dict[str, Any]:
+    """Figures in which each step has its own; so has the load average, which falls."""
+    step = 0 if where == FILLED else int(where)
+    return {"hit_rate": 0.1 + 0.1 * step, "disk_read_per_s": 1e6 * (1 + step), "steady_s": 1.0 + step, "load_average": 9.0 - step}
+
+
+def test_the_papers_figures_are_drawn_over_the_load_and_over_the_rate() -> None:
+    charts = drawn(made_up(caching, rounds=1, parts=["key-cache-size", "key-cache-save-period", "flush-writers"]))
+    figures = ("hit_rate", "disk_read_per_s", "steady_s")
+    shown = ("key-cache-size-{}", "key-cache-save-period-{}", "key-cache-save-period-{}-again")
+    assert charts.keys() == {
+        f"load-{part.format(figure)}-{over}" for part in shown for figure in figures for over in ("published", "load", "rate")
+    }
+    # Table 4: load and hit rate at 10,000, 20,000 and 30,000 requests per second.
+    published = charts["load-key-cache-size-hit_rate-published"]
+    assert points(published, "500 MB") == [(8.15, 0.368), (12.77, 0.701), (24.44, 0.82)]
+    assert points(published, "300 MB") == []
+    assert points(charts["load-key-cache-save-period-steady_s-again-published"], "4 h") == [
+        (7.09, 480),
+        (8.37, 900),
+        (19.72, 1920),
+    ]
+    for level in ("300 MB", "1000 MB"):
+        here = points(charts["load-key-cache-size-hit_rate-load"], level)
+        assert here == [(pytest.approx(x * 1.002), pytest.approx(y * 1.002)) for x, y in ((9.0, 0.1), (8.0, 0.2), (7.0, 0.3))]
+    again = points(charts["load-key-cache-save-period-disk_read_per_s-again-load"], "5.5 h")
+    assert again == [(pytest.approx(x * 1.002), pytest.approx(y * 1.002)) for x, y in ((6.0, 4e6), (5.0, 5e6), (4.0, 6e6))]
+    assert [y for _, y in points(charts["load-key-cache-size-steady_s-rate"], "92 MB")] == pytest.approx([1.002, 2.004, 3.006])
+
+
+def test_results_without_a_load_average_are_drawn_over_the_rate_alone() -> None:
+    def before(*of: Any) -> dict[str, Any]:
+        return {name: value for name, value in caching(*of).items() if name != "load_average"}
+
+    result = made_up(before, rounds=1, parts=["key-cache-size"])
+    assert {name.rsplit("-", 1)[1] for name in drawn(result)} == {"published", "rate"}
+    assert "from before the load average was sampled" in str(load_curves(TUNING.summarise(result)))
+    assert load_curves(TUNING.summarise(made_up(caching, rounds=1, parts=["flush-writers"]))) is None
 
 
 def test_what_the_source_printed_is_read_with_its_units() -> None:

@@ -5,11 +5,13 @@ import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import numpy as np
 import pytest
 
+from sensorbench.benchmarks.elasticity.summary import NOT_ELASTIC
 from sensorbench.claims import Expression, WindowedSeries
 from sensorbench.report.build import write_page
 from sensorbench.report.elasticity import elasticity_page
@@ -20,11 +22,14 @@ from sensorbench.results.manifest import VariantManifest
 from sensorbench.results.summary.elasticity import (
     AroundChange,
     ArticleCount,
+    BeforeAndAfter,
     ClusterChange,
+    DataMoves,
     ElasticityFigures,
     ElasticityScore,
     ElasticitySummary,
     ElasticityWorkload,
+    NodeData,
     NodeLoad,
     RequestSets,
     Scalability,
@@ -36,8 +41,11 @@ from sensorbench.results.summary.elasticity import (
 )
 from sensorbench.results.summary.envelope import Caveat, Status
 from sensorbench.results.writer import write_typed_summary
-from sensorbench.studies.elasticity.evidence import Evidence, _deviations, evidence_of
+from sensorbench.studies.elasticity.evidence import Evidence, evidence_of, role_of
+from sensorbench.studies.elasticity.scales import Scale, scales_of
+from sensorbench.studies.elasticity.stable import figures_of_stable
 from sensorbench.studies.elasticity.study import ELASTICITY, judged, summarise
+from sensorbench.studies.elasticity.study_file import Role
 from sensorbench.studies.published import published_of
 
 
@@ -70,12 +78,15 @@ def of_printed(change: Callable[[str, float], float] = lambda _, value: value, *
             if figure == "sd_s":
                 evidence.add(role, transition, {"sd_over_av": value / levels[role, transition, "av_s"] * noise})
             evidence.add(role, transition, {"nodes": 6.0 * 2**transition})
-    evidence.scales |= {
-        "bytes_per_node_over_memory": [2.0],
-        "requests_per_set": [1_667.0],
-        "regions_per_server": [20.0],
-        "nodes": [6.0],
+    of_each = {
+        "bytes_per_node_over_memory": 2.0,
+        "requests_per_set": 1_667.0,
+        "regions_per_server": 20.0,
+        "token_ranges_per_node": 16.0,
+        "nodes": 6.0,
     }
+    for role in {role for role, _, _ in evidence.by_place}:
+        evidence.scales |= {(role, name): [Scale(value)] for name, value in of_each.items()}
     return evidence
 
 
@@ -97,11 +108,14 @@ def test_the_papers_own_figures_reproduce_its_claims() -> None:
 
 def test_what_is_too_small_to_show_a_finding_judges_none() -> None:
     evidence = of_printed()
-    evidence.scales["bytes_per_node_over_memory"] = [0.01, 5.0]
+    arithmetic = "10.0 MB on the node that holds least, which has 1.00 GB of memory"
+    evidence.scales["HB", "bytes_per_node_over_memory"] = [Scale(0.01, arithmetic), Scale(5.0)]
     small = judged(next(claim for claim in ELASTICITY.claims if claim.id == "ELA-1"), evidence)
     assert small.verdict == "below minimum scale"
-    assert "0.01, at least 1" in small.reason
-    del evidence.scales["bytes_per_node_over_memory"]
+    assert f"0.01 ({arithmetic}), at least 1" in small.reason
+    # What another database holds does not matter to a claim that is not about it.
+    assert judged(next(claim for claim in ELASTICITY.claims if claim.id == "ELA-7"), evidence).verdict == "reproduced"
+    del evidence.scales["HB", "bytes_per_node_over_memory"]
     unknown = judged(next(claim for claim in ELASTICITY.claims if claim.id == "ELA-1"), evidence)
     assert unknown.verdict == "not tested"
     assert "was not measured" in unknown.reason
@@ -127,11 +141,11 @@ def test_sets_of_a_transition_are_compared_with_equally_many_before() -> None:
 
 def test_deviations_of_a_stable_cluster_are_compared_with_those_in_any_order() -> None:
     generator = np.random.default_rng(1)
-    steady = _deviations(generator.normal(1.0, 0.1, 200))
-    uneven = _deviations(np.concatenate([generator.normal(1.0, spread, 50) for spread in (0.01, 0.3, 0.02, 0.5)]))
+    steady = figures_of_stable(generator.normal(1.0, 0.1, 200))
+    uneven = figures_of_stable(np.concatenate([generator.normal(1.0, spread, 50) for spread in (0.01, 0.3, 0.02, 0.5)]))
     assert steady["deviation_spread_over_chance"] == pytest.approx(1.0, rel=0.5)
     assert (uneven["deviation_spread_over_chance"] or 0.0) > 3.0
-    assert _deviations(np.ones(5)) == {}
+    assert figures_of_stable(np.ones(5)) == {}
 
 
 def test_the_opposite_gives_the_opposite() -> None:
@@ -227,7 +241,8 @@ def variant(database: str) -> VariantManifest:
 
 
 def test_figures_are_those_of_transitions_to_more_nodes() -> None:
-    evidence = evidence_of([work("cassandra", 160.0), work("redis+cluster", 1.0)], {"CA": ["cassandra"]})
+    roles = {"CA": Role(title="Cassandra", databases=["cassandra"])}
+    evidence = evidence_of([work("cassandra", 160.0), work("redis+cluster", 1.0)], roles)
     assert {role for role, _, _ in evidence.by_place} == {"CA"}
     found = {figure: values for (_, transition, figure), values in evidence.by_place.items() if transition == 0}
     assert evidence.transitions("CA", "total_s") == [0]
@@ -240,6 +255,26 @@ def test_figures_are_those_of_transitions_to_more_nodes() -> None:
     assert (min(sets.window), max(sets.window)) == (pytest.approx(6.0 / 4.05), pytest.approx(6.5 / 4.05))
     assert evidence.scale("requests_per_set") == 100.0
     assert evidence.scale("bytes_per_node_over_memory") is None
+
+
+def test_data_are_compared_with_the_memory_that_is_left_for_them() -> None:
+    summary = work("cassandra", 160.0)
+    workload = summary.result.workload.model_copy(update={"node_memory_bytes": 1_000_000_000, "node_idle_bytes": 600_000_000})
+    limited = {
+        "servers": {
+            "cassandra": {**summary.environment["servers"]["cassandra"], "memory_bytes": 1_000_000_000, "memory_by": "cgroup v2"}
+        }
+    }
+    result = summary.result.model_copy(update={"workload": workload, "load": {"size": {"total_bytes": 500_000_000}}})
+    whole = summary.model_copy(update={"environment": limited, "result": result})
+    found = scales_of(whole, [], None)["bytes_per_node_over_memory"]
+    assert found.value == pytest.approx(500 / 400)
+    assert found.arithmetic == "500.0 MB on the node that holds least, which has 400.0 MB for data of 1.00 GB of memory"
+    # What results of earlier versions do not say is not taken off.
+    earlier = result.model_copy(update={"workload": workload.model_copy(update={"node_idle_bytes": None})})
+    assert scales_of(whole.model_copy(update={"result": earlier}), [], None)["bytes_per_node_over_memory"].value == pytest.approx(
+        0.5
+    )
 
 
 def test_works_are_summed_up_beside_what_was_printed() -> None:
@@ -260,7 +295,8 @@ def test_works_are_summed_up_beside_what_was_printed() -> None:
     ]
     assert (busiest.value, busiest.state, busiest.why) == (pytest.approx(1417 / 1906), "not run", "HBase was not measured")
     assert {claim.id: claim.verdict for claim in summary.claims}["ELA-5"] == "not tested", "the memory of its nodes is not known"
-    assert {role.title for role in ELASTICITY.file.roles.values()} == {"Cassandra", "HBase", "mongoDB", "Redis Cluster"}
+    titles = {"Cassandra", "HBase", "mongoDB", "Redis Cluster", "Cassandra, read and written at one"}
+    assert {role.title for role in ELASTICITY.file.roles.values()} == titles
 
 
 def test_a_comparison_says_what_its_clusters_have_in_common(tmp_path: Path) -> None:
@@ -285,6 +321,100 @@ def test_a_comparison_says_what_its_clusters_have_in_common(tmp_path: Path) -> N
     page = write_page(elasticity_comparison_page(summary), tmp_path).read_text(encoding="utf-8")
     assert '<a href="b/report.html">hbase</a> (interrupted)' in page
     assert "3 warnings" in page
+
+
+def with_transitions(of: ElasticitySummary, *changes: dict[str, Any]) -> ElasticitySummary:
+    """A work whose join is changed in these ways, one transition for each."""
+    joined = of.result.transitions[-1]
+    transitions = [joined.model_copy(update={"number": number, **change}) for number, change in enumerate(changes, start=1)]
+    return of.model_copy(update={"result": of.result.model_copy(update={"transitions": transitions})})
+
+
+STAY = ClusterChange(kind="stay", title="nothing was changed", count=1, away_s=30.0, how="")
+NOTHING = BeforeAndAfter(before=None, after=0.0)
+NO_DATA = DataMoves(
+    nodes={"b": NodeData(parts=NOTHING, bytes=NOTHING)},
+    joined=["b"],
+    without_data=["b"],
+    moved_parts=0,
+    moved_bytes=0.0,
+    moving_s=None,
+)
+NOT_STABLE = StableAgain(stable_at_s=None, reason=NOT_ELASTIC)
+
+
+def test_nodes_that_get_no_data_have_no_scores(tmp_path: Path) -> None:
+    stability = Stabilisation(by_band=NOT_STABLE, by_rule=NOT_STABLE, in_band=NOT_STABLE)
+    nothing = with_transitions(work("cassandra", 160.0), {"data": NO_DATA, "stability": stability})
+    evidence = evidence_of([nothing], ELASTICITY.file.roles)
+    assert {figure for _, _, figure in evidence.by_place} == {
+        "nodes",
+        "av_s",
+        "sd_s",
+        "sd_over_av",
+        "scalability",
+        "hottest_share",
+    }
+    assert evidence.set_times == {}
+    page = write_page(elasticity_comparison_page(summarise([("a", nothing)])), tmp_path).read_text(encoding="utf-8")
+    assert page.count("not elastic: no data moved") == 1
+    of_one = write_page(elasticity_page(nothing), tmp_path).read_text(encoding="utf-8")
+    assert of_one.count("not elastic: no data moved") == 3
+    assert "none to b" in of_one
+
+
+def test_a_cluster_that_has_grown_is_the_next_size() -> None:
+    grown = with_transitions(
+        work("cassandra", 160.0), {}, {"change": STAY, "nodes": 2, "before": SetLevel(mean_s=5.0, sd_s=0.5, sets=20)}
+    )
+    evidence = evidence_of([grown], ELASTICITY.file.roles)
+    assert evidence.of("CA", 1, "av_s").tolist() == [5.0]
+    assert evidence.of("CA", 1, "sd_over_av").tolist() == [0.1]
+    assert evidence.transitions("CA", "transfer_s") == [0]
+    # What is steady is the largest cluster to which nothing is done.
+    assert evidence.scale("nodes") == 2.0
+
+
+def test_clusters_read_at_one_play_a_role_of_their_own() -> None:
+    def at(url: str) -> str | None:
+        of = work("cassandra", 160.0)
+        of = of.model_copy(update={"variants": [of.variants[0].model_copy(update={"url": url})]})
+        return role_of(of, ELASTICITY.file.roles)
+
+    assert [at(url) for url in ("cassandra?replication=3&consistency=one", "cassandra?consistency=quorum", "lab:a")] == [
+        "C1",
+        "CA",
+        "CA",
+    ]
+
+
+def test_nodes_that_join_one_by_one_are_no_transition_of_the_paper() -> None:
+    def with_change(**change: Any) -> ElasticitySummary:
+        of = work("cassandra", 160.0)
+        return with_transitions(of, {"change": of.result.transitions[-1].change.model_copy(update=change)})
+
+    assert evidence_of([with_change(count=3, how="")], ELASTICITY.file.roles).by_place == {}
+    assert evidence_of([with_change(count=3, how="once")], ELASTICITY.file.roles).by_place
+
+
+def test_the_comparison_draws_its_clusters_over_one_another(tmp_path: Path) -> None:
+    calm = {
+        "change": STAY,
+        "sets": RequestSets(time_s=[float(k) for k in range(40)], duration_s=[1.0, 1.2, 1.1, 1.3] * 10, sd_s=[0.0] * 40),
+    }
+    works = {"a": with_transitions(work("cassandra", 150.0), {}, calm), "b": with_transitions(work("hbase", 160.0), {})}
+    better = StableAgain(stable_at_s=403.0, additional_s=40.0, total_s=200.0, score=score(6.0))
+    of_b = {"stability": Stabilisation(by_band=better, by_rule=better, in_band=better)}
+    summary = summarise([("a", works["a"]), ("b", with_transitions(works["b"], of_b))])
+    page = elasticity_comparison_page(summary)
+    names = [chart.name for chart in page.charts]
+    assert names == ["growth-1-set-times", "growth-1-relative", "growth-1-area-a", "growth-1-area-b", "stable-deviations"]
+    text = write_page(page, tmp_path).read_text(encoding="utf-8")
+    # Both are equal by the other readings, so that each keeps its place there.
+    assert "hbase before cassandra: as the paper has it" in text
+    assert "cassandra before hbase: nothing below the ramp, excess deviation" in text
+    (stable,) = summary.result.stable
+    assert (stable.target, len(stable.deviation), stable.window_sets) == ("cassandra", 8, 5)
 
 
 def test_the_page_of_a_cluster_has_its_scores(tmp_path: Path) -> None:

@@ -104,6 +104,16 @@ def test_values_are_written_as_in_the_servers_file(tmp_path: Path) -> None:
     assert space.snippet(written) == "size = '4MB'\ncost = '1.23457'\nway = 'on'"
 
 
+def test_what_is_no_line_of_the_servers_file_is_written_as_its_own_line_says() -> None:
+    space, _ = load_space("cassandra", None)
+    changed = {"default_compaction": "{class_name: X, parameters: {}}", "jvm.sstable_compression": "false"}
+    assert space.snippet(changed).splitlines() == [
+        "default_compaction: {class_name: X, parameters: {}}",
+        "# in jvm-server.options: -Dcassandra.sstable_compression_default=false",
+    ]
+    assert space.described().settings["jvm.sstable_compression"].line == space.settings["jvm.sstable_compression"].line
+
+
 @pytest.mark.parametrize(
     ("setting", "expected"),
     [
@@ -113,6 +123,7 @@ def test_values_are_written_as_in_the_servers_file(tmp_path: Path) -> None:
         ("low = 2\nhigh = 2", "low must be below high"),
         ("low = 0\nhigh = 2\nlog = true", "log needs numbers above zero"),
         ("low = 1\nhigh = 2\nstep = 5", "step must be above zero and not above high - low"),
+        ("values = [1]\nline = 'x'", "line must have {value}"),
         ("values = [1]\ncolour = 1", "line 7, settings.x.colour: unknown key"),
         ("values = [true]", "settings.x.values"),
         ("low = 1\nhigh = 2\ndurability = true", "durability needs values, the safest first"),

@@ -46,7 +46,7 @@ COMMANDS = {
         "--dataset", "wikipedia", "--scale", "0.02", "--no-open",
     ),
     "study run mapreduce": (
-        "postgresql", "study", "run", "mapreduce", "--target", "{url}", "--spark", "local[2]",
+        "postgresql", "study", "run", "mapreduce", "--target", "{url}", "--spark", "local[2]", "--workers", "1",
         "--dataset", "wikipedia", "--scale", "0.02", "--no-open",
     ),
 }  # fmt: skip

@@ -9,7 +9,18 @@ import contextlib
 import os
 from collections.abc import Iterator
 
-from benches.clients import cassandra, duckdb, mariadb, postgresql, redis, tables
+from benches.clients import (
+    cassandra,
+    clickhouse,
+    duckdb,
+    influxdb,
+    mariadb,
+    postgresql,
+    questdb,
+    redis,
+    tables,
+    victoriametrics,
+)
 from benches.clients.loading import readings
 from rich.console import Console
 
@@ -17,6 +28,8 @@ from sensorbench import lab
 from sensorbench.errors import SensorbenchError
 
 DATABASES = {"redis": redis, "postgresql": postgresql, "mariadb": mariadb, "cassandra": cassandra}
+# What their clients cost is measured by the benches of their crates.
+LOADED_ONLY = {"questdb": questdb, "influxdb": influxdb, "victoriametrics": victoriametrics, "clickhouse": clickhouse}
 # Without a server: what their clients cost is measured by the benches of their crates.
 EMBEDDED = {"duckdb": duckdb}
 
@@ -24,7 +37,7 @@ EMBEDDED = {"duckdb": duckdb}
 def main() -> None:
     """Starts each server on one processor, measures clients on another, prints."""
     parser = argparse.ArgumentParser(prog="benches.clients", description=__doc__.splitlines()[0])
-    known = [*DATABASES, *EMBEDDED]
+    known = [*DATABASES, *LOADED_ONLY, *EMBEDDED]
     parser.add_argument("databases", nargs="*", metavar="DATABASE", help=f"of {', '.join(known)}; all if none is named")
     parser.add_argument("--quick", action="store_true", help="a tenth as much")
     arguments = parser.parse_args()
@@ -39,11 +52,13 @@ def main() -> None:
             with on_processor(cpus[0]):
                 console.print(tables.loads(EMBEDDED[name].loads(rows)))
             continue
-        database = DATABASES[name]
-        spec = lab.ServerSpec(name, name=f"bench-{name}", cpus=[cpus[-1]], settings=database.SETTINGS, stays=False)
+        settings = DATABASES[name].SETTINGS if name in DATABASES else {}
+        spec = lab.ServerSpec(name, name=f"bench-{name}", cpus=[cpus[-1]], settings=settings, stays=False)
         with lab.borrowed(spec) as instance, on_processor(cpus[0]):
-            console.print(tables.costs(database.costs(instance, share)))
-            console.print(tables.loads(database.loads(instance, rows)))
+            if name in DATABASES:
+                console.print(tables.costs(DATABASES[name].costs(instance, share)))
+            loads = (DATABASES[name] if name in DATABASES else LOADED_ONLY[name]).loads
+            console.print(tables.loads(loads(instance, rows)))
 
 
 @contextlib.contextmanager

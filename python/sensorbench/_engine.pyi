@@ -82,6 +82,9 @@ class Target:
     def settle(self) -> None:
         """Does what comes after loading: flushes, compactions, indexes."""
 
+    def show(self) -> None:
+        """Makes visible what was written, where the server acknowledges before that."""
+
     def count(self, table: str) -> int:
         """Counts the rows of a table by looking at them."""
 

@@ -9,7 +9,9 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
 __all__ = [
+    "BudgetOverError",
     "CancelledError",
+    "ClusterLostError",
     "DiskFullError",
     "EngineError",
     "EngineUsageError",
@@ -51,8 +53,16 @@ class FailedError(SensorbenchError):
     """What was asked for could not be done, or came out wrong."""
 
 
+class ClusterLostError(FailedError):
+    """Servers of the user's could not be put back as they were; nothing else is tried there."""
+
+
 class DiskFullError(FailedError):
     """No space was left for results; what was written before stays."""
+
+
+class BudgetOverError(SensorbenchError):
+    """The time is over that the user gave; what was done until then is on disk, and can be gone on with. That is no failure."""
 
 
 class InterruptedRunError(SensorbenchError):

@@ -169,11 +169,10 @@ impl Driver for CassandraDriver {
         let schema = self.schema()?;
         self.control.with(async |session| self.run(schema.settle(), session).await)?;
         if let Some(program) = &self.target.nodetool {
-            for node in self.observed(async |cluster| Ok(cluster.addresses()))? {
-                nodetool::call(program, node, &["flush", &self.target.server.namespace])?;
-                if self.target.compacts {
-                    nodetool::call(program, node, &["compact", &self.target.server.namespace])?;
-                }
+            let (nodes, keyspace) = (self.observed(async |cluster| Ok(cluster.addresses()))?, &self.target.server.namespace);
+            nodetool::call_each(program, &nodes, &["flush", keyspace])?;
+            if self.target.compacts {
+                nodetool::call_each(program, &nodes, &["compact", keyspace])?;
             }
         }
         self.wait_for_compactions()

@@ -135,10 +135,11 @@ impl Observed<'_> {
     /// belongs to the whole server and is not in it.
     pub async fn size(&self) -> Result<Size, DriverError> {
         let mut size = Size::default();
-        for node in self.nodes() {
-            match &self.target.nodetool {
-                Some(program) => self.add_exact(program, node.address.ip(), &mut size)?,
-                None => self.add_mebibytes(&node, &mut size).await?,
+        if let Some(program) = &self.target.nodetool {
+            self.add_exact(program, &mut size)?;
+        } else {
+            for node in self.nodes() {
+                self.add_mebibytes(&node, &mut size).await?;
             }
         }
         size.total_bytes = size.parts.values().sum();
@@ -147,13 +148,14 @@ impl Observed<'_> {
         Ok(size)
     }
 
-    fn add_exact(&self, program: &Path, node: IpAddr, size: &mut Size) -> Result<(), DriverError> {
+    fn add_exact(&self, program: &Path, size: &mut Size) -> Result<(), DriverError> {
         let keyspace = &self.target.server.namespace;
-        let output = nodetool::call(program, node, &["tablestats", "-F", "json", keyspace])?;
-        for (table, bytes) in nodetool::table_bytes(&output, keyspace)? {
-            *size.parts.entry(table.clone()).or_default() += bytes.total;
-            let largest = size.largest_partitions.entry(table).or_default();
-            *largest = bytes.largest_partition.max(*largest);
+        for output in nodetool::call_each(program, &self.addresses(), &["tablestats", "-F", "json", keyspace])? {
+            for (table, bytes) in nodetool::table_bytes(&output, keyspace)? {
+                *size.parts.entry(table.clone()).or_default() += bytes.total;
+                let largest = size.largest_partitions.entry(table).or_default();
+                *largest = bytes.largest_partition.max(*largest);
+            }
         }
         Ok(())
     }

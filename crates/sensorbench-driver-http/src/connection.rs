@@ -41,7 +41,7 @@ const MAX_SHOWN_BYTES: usize = 1000;
 pub struct Call {
     /// Path and query, encoded.
     pub path: String,
-    /// What is sent. A request without a body is a GET, one with a body a POST.
+    /// What is sent. A request without a body is a GET, one with data a POST.
     pub body: Option<Body>,
 }
 
@@ -52,6 +52,12 @@ pub enum Body {
     Form(String),
     /// Data in the server's own form.
     Data(Vec<u8>),
+    /// A request of remote write, compressed.
+    RemoteWrite(Vec<u8>),
+    /// JSON, for servers that need its content type.
+    Json(Vec<u8>),
+    /// Nothing, where something is to be deleted.
+    Delete,
 }
 
 /// What a server answered, all of it.
@@ -93,6 +99,16 @@ impl Call {
         Self { path: path.into(), body: Some(Body::Data(data)) }
     }
 
+    /// Sends JSON.
+    pub fn post_json(path: impl Into<String>, json: Vec<u8>) -> Self {
+        Self { path: path.into(), body: Some(Body::Json(json)) }
+    }
+
+    /// Deletes something.
+    pub fn delete(path: impl Into<String>) -> Self {
+        Self { path: path.into(), body: Some(Body::Delete) }
+    }
+
     fn request(self, target: &Target) -> Result<Request<Full<Bytes>>, DriverError> {
         let mut builder = Request::builder().uri(self.path).header(HOST, &target.shown).header(USER_AGENT, "sensorbench");
         if let Some(authorization) = &target.authorization {
@@ -111,7 +127,17 @@ impl Call {
                 builder = builder.header(CONTENT_ENCODING, "gzip");
                 (Method::POST, Bytes::from(compressed(&data)))
             }
+            Some(Body::RemoteWrite(data)) => {
+                builder = builder.header(CONTENT_TYPE, "application/x-protobuf").header(CONTENT_ENCODING, "snappy");
+                builder = builder.header("X-Prometheus-Remote-Write-Version", "0.1.0");
+                (Method::POST, Bytes::from(data))
+            }
             Some(Body::Data(data)) => (Method::POST, Bytes::from(data)),
+            Some(Body::Json(json)) => {
+                builder = builder.header(CONTENT_TYPE, "application/json");
+                (Method::POST, Bytes::from(json))
+            }
+            Some(Body::Delete) => (Method::DELETE, Bytes::new()),
         };
         let built = builder.method(method).body(Full::new(body));
         built.map_err(|error| DriverError::Data(format!("no request can be made of it: {error}")))

@@ -4,11 +4,15 @@ use std::collections::BTreeMap;
 
 use arrow_array::RecordBatchReader;
 use sensorbench_driver::{
-    Admission, Description, Driver, DriverError, KeptSchema, Marker, Occupant, Operation, Progress, Schema, Sessions, Size,
+    Admission, ConversionError, Description, Driver, DriverError, KeptSchema, Marker, Occupant, Operation, Progress, Schema,
+    Sessions, Size, ValueRef,
 };
 
+use crate::connection::{Call, Reply};
 use crate::control::Control;
-use crate::load;
+use crate::load::{self, Form};
+use crate::point_form;
+use crate::points::Points;
 use crate::protocol::Protocol;
 use crate::schema::HttpSchema;
 use crate::session::Connector;
@@ -72,10 +76,20 @@ impl Driver for HttpDriver {
 
     fn load(&self, table: &str, rows: Box<dyn RecordBatchReader + Send>, progress: &Progress) -> Result<(), DriverError> {
         let schema = self.schema()?;
-        load::load(self.protocol, &self.control, table, schema.table(table)?, rows, progress)
+        let form = PointsOfTable {
+            protocol: self.protocol,
+            points: schema.table(table)?,
+            target: &self.control.target,
+            prefix: self.protocol.scope(&self.control)?.prefix,
+        };
+        load::load(&form, &self.control, table, rows, progress)
     }
 
     fn settle(&self) -> Result<(), DriverError> {
+        self.protocol.settle(&self.control)
+    }
+
+    fn show(&self) -> Result<(), DriverError> {
         self.protocol.settle(&self.control)
     }
 
@@ -94,10 +108,48 @@ impl Driver for HttpDriver {
 
     fn sessions(&self, operations: &[Operation]) -> Result<Sessions, DriverError> {
         let schema = self.schema()?;
-        let namespace = &self.control.target.namespace;
-        let prepared = operations.iter().map(|operation| schema.prepare(self.protocol, namespace, operation));
+        let scope = self.protocol.scope(&self.control)?;
+        let prepared = operations.iter().map(|operation| schema.prepare(self.protocol, &scope, operation));
         let operations = prepared.collect::<Result<_, DriverError>>()?;
-        let connector = Connector { protocol: self.protocol, target: self.control.target.clone(), operations };
+        let connector =
+            Connector { protocol: self.protocol, prefix: scope.prefix, target: self.control.target.clone(), operations };
         Ok(Sessions::Asynchronous(Box::new(connector)))
+    }
+}
+
+/// A batch of points is sent when it has so many, or is so large.
+const FULL_BATCH: (u64, usize) = (10_000, 4 << 20);
+
+/// Rows as points.
+struct PointsOfTable<'a> {
+    protocol: &'static dyn Protocol,
+    points: &'a Points,
+    target: &'a Target,
+    prefix: String,
+}
+
+impl Form for PointsOfTable<'_> {
+    fn columns(&self) -> impl Iterator<Item = &str> {
+        self.points.columns.iter().map(|column| column.name.as_str())
+    }
+
+    fn append<'v>(&self, data: &mut Vec<u8>, value: impl Fn(usize) -> ValueRef<'v>) -> Result<(), ConversionError> {
+        point_form::append(self.points, data, &self.prefix, value)
+    }
+
+    fn call(&self, data: Vec<u8>) -> Call {
+        self.protocol.write(self.target, data)
+    }
+
+    fn kept_of_refused(&self, rows: u64, reply: &Reply) -> Option<u64> {
+        self.protocol.kept_of_refused(rows, reply)
+    }
+
+    fn full_batch(&self) -> (u64, usize) {
+        FULL_BATCH
+    }
+
+    fn keeps_order(&self) -> bool {
+        self.protocol.loads_in_order()
     }
 }

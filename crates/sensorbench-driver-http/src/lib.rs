@@ -1,6 +1,8 @@
-//! Databases whose protocol is HTTP: InfluxDB 1 and VictoriaMetrics. A target is `influxdb://[[USER]:PASSWORD@]HOST[:PORT]` or
-//! `victoriametrics://…`. What they share is here: connections that stay open, each with one request at a time, the line protocol,
-//! loading, and statements with parameters. What they differ in is a [`protocol`], one module each.
+//! Databases whose protocol is HTTP: InfluxDB 1 and 2, VictoriaMetrics, Prometheus, ClickHouse and IoTDB. A target is
+//! `influxdb://[[USER]:PASSWORD@]HOST[:PORT]`, `influxdb2://:TOKEN@HOST[:PORT]?org=ORGANISATION&auth=token`, `victoriametrics://…`,
+//! `prometheus://…`, `clickhouse://…` or `iotdb://…`. What they share is here: connections that stay open, each with one request at a time, loading, and
+//! statements with parameters. Servers that take points differ in a [`protocol`], one module each; points are lines of the line protocol
+//! (`line`) or samples of remote write (`samples`). ClickHouse (`clickhouse`) and IoTDB (`iotdb`) have tables and SQL.
 //!
 //! Options of the URL besides those of every server: `gzip` (on: bodies are compressed, both ways) and `auth` (basic; token or bearer:
 //! the token is in the place of the password).
@@ -10,7 +12,7 @@
 //! measurement = "readings"                # if not given, the table's name
 //! tags   = ["site", "zone", "sensor"]     # columns under their own names, or { NAME = "COLUMN" }
 //! fields = ["value"]                      # the first one counts the points, and is never null
-//! time   = "time"                         # if not given, the column time
+//! time   = "time"                         # if not given, the column time; with server_time = true, when the server takes the point
 //! base64 = ["data"]                       # fields of bytes, which become text
 //!
 //! [create.points.wide]                    # the column sensor names the field that has the column value
@@ -20,7 +22,7 @@
 //! [operation.insert_reading]
 //! write = "readings"                      # a point of this table; its columns are parameters
 //!
-//! [operation.get_sensor_data]             # of InfluxDB; of VictoriaMetrics see its module
+//! [operation.get_sensor_data]             # of InfluxDB; of VictoriaMetrics and Prometheus see their modules
 //! query = "SELECT value FROM readings WHERE site = :site@text AND sensor = :sensor AND time >= :from AND time < :to"
 //! row = ["time", "value"]                 # where the columns are in the answer; if not given, under their own names
 //! ```
@@ -30,38 +32,64 @@
 //! its unit, labels that it would cut.
 
 mod answer;
+mod clickhouse;
 mod connection;
 mod control;
 mod driver;
 mod influxdb;
+mod influxdb2;
+mod iotdb;
 mod json;
+mod line;
 mod load;
+mod metrics;
+mod point_form;
 mod points;
 mod pool;
+mod prometheus;
+mod promql;
 mod protocol;
+mod samples;
 mod schema;
 mod session;
 mod target;
 mod template;
+mod times;
 mod victoriametrics;
 
 use sensorbench_driver::{About, Database, Driver, DriverError, Schema, TargetUrl};
 
+pub use crate::clickhouse::ClickhouseDatabase;
 use crate::driver::HttpDriver;
 use crate::influxdb::Influxdb;
-use crate::protocol::Protocol;
+use crate::influxdb2::Influxdb2;
+pub use crate::iotdb::IotdbDatabase;
+use crate::prometheus::Prometheus;
+use crate::protocol::{Protocol, Scope};
 use crate::schema::HttpSchema;
 use crate::target::Target;
 use crate::victoriametrics::Victoriametrics;
 
-/// A database that speaks HTTP.
+/// A database that takes points over HTTP.
 pub struct HttpDatabase(&'static dyn Protocol);
 
 /// InfluxDB 1.
 pub const INFLUXDB: HttpDatabase = HttpDatabase(&Influxdb);
 
+/// InfluxDB 2.
+pub const INFLUXDB2: HttpDatabase = HttpDatabase(&Influxdb2);
+
 /// VictoriaMetrics on one server.
 pub const VICTORIAMETRICS: HttpDatabase = HttpDatabase(&Victoriametrics);
+
+/// Prometheus, written by remote write.
+pub const PROMETHEUS: HttpDatabase = HttpDatabase(&Prometheus);
+
+/// ClickHouse.
+pub const CLICKHOUSE: ClickhouseDatabase = ClickhouseDatabase;
+
+/// Apache IoTDB.
+pub const IOTDB: IotdbDatabase = IotdbDatabase;
 
 impl Database for HttpDatabase {
     fn about(&self) -> About {
@@ -69,12 +97,13 @@ impl Database for HttpDatabase {
     }
 
     fn open(&self, url: &TargetUrl) -> Result<Box<dyn Driver>, DriverError> {
-        Ok(Box::new(HttpDriver::new(self.0, Target::of(url, self.0.product(), self.0.port())?)))
+        Ok(Box::new(HttpDriver::new(self.0, Target::of(url, self.0.product(), self.0.port(), self.0.options())?)))
     }
 
     fn check(&self, schema: &Schema) -> Result<(), DriverError> {
         let parsed = HttpSchema::of(schema, self.0)?;
-        schema.operations.iter().try_for_each(|operation| parsed.prepare(self.0, "sensorbench", operation).map(drop))
+        let scope = Scope::new("sensorbench", "sensorbench:");
+        schema.operations.iter().try_for_each(|operation| parsed.prepare(self.0, &scope, operation).map(drop))
     }
 
     fn no_op(&self) -> Option<Schema> {
@@ -88,7 +117,7 @@ mod tests {
 
     #[test]
     fn the_least_that_a_database_does_is_a_sound_schema() {
-        for database in [INFLUXDB, VICTORIAMETRICS] {
+        for database in [INFLUXDB, INFLUXDB2, VICTORIAMETRICS, PROMETHEUS] {
             database.check(&database.no_op().unwrap()).unwrap();
         }
     }

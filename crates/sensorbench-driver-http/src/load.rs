@@ -1,4 +1,4 @@
-//! Loading: batches of lines, several at a time. One thread writes lines while another sends those before.
+//! Loading: batches of rows, several at a time. One thread writes rows while another sends those before.
 
 use std::time::Instant;
 
@@ -6,37 +6,59 @@ use arrow_array::{RecordBatch, RecordBatchReader};
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use sensorbench_dataset::Column;
-use sensorbench_driver::{DriverError, Progress};
+use sensorbench_driver::{ConversionError, DriverError, Progress, ValueRef};
 use tokio::sync::mpsc::{Sender, channel};
 
+use crate::connection::{Call, Reply};
 use crate::control::Control;
-use crate::points::Points;
 use crate::pool::Pool;
-use crate::protocol::Protocol;
 
-/// A batch is sent when it has so many rows, or is so large.
-const BATCH_ROWS: u64 = 10_000;
-const BATCH_BYTES: usize = 4 << 20;
 /// Batches that are sent at the same time if the URL does not say how many connections there are, and those that may wait.
 const BATCHES_IN_FLIGHT: usize = 4;
 
+/// How the rows of a table are written.
+pub trait Form: Sync {
+    /// Names of the columns of a row, in order.
+    fn columns(&self) -> impl Iterator<Item = &str>;
+
+    /// Appends a row whose column of each number has this value. Fails with what cannot be written.
+    fn append<'v>(&self, data: &mut Vec<u8>, value: impl Fn(usize) -> ValueRef<'v>) -> Result<(), ConversionError>;
+
+    /// The request that writes rows.
+    fn call(&self, data: Vec<u8>) -> Call;
+
+    /// What the server says where it refused a write, which some servers do with a status of success.
+    fn refusal(&self, reply: &Reply) -> Option<String> {
+        (!reply.status.is_success()).then(|| reply.shown())
+    }
+
+    /// How many rows of a refused batch are in all the same; None where the server does not tell.
+    fn kept_of_refused(&self, rows: u64, reply: &Reply) -> Option<u64>;
+
+    /// A batch is sent when it has so many rows, or so many bytes.
+    fn full_batch(&self) -> (u64, usize);
+
+    /// Whether batches must arrive in the order of their rows, one after the other.
+    fn keeps_order(&self) -> bool {
+        false
+    }
+}
+
 #[derive(Default)]
 struct Batch {
-    lines: Vec<u8>,
+    data: Vec<u8>,
     rows: u64,
 }
 
-/// Loads rows into the points of a table.
+/// Loads rows into a table, whose name stands in messages.
 pub fn load(
-    protocol: &dyn Protocol,
+    form: &impl Form,
     control: &Control,
     table: &str,
-    points: &Points,
     rows: Box<dyn RecordBatchReader + Send>,
     progress: &Progress,
 ) -> Result<(), DriverError> {
-    let prefix = protocol.prefix(&control.target.namespace);
-    let source = Source { table, points, prefix: &prefix };
+    let source = Source { table, form };
     let (made, mut batches) = channel(BATCHES_IN_FLIGHT);
     std::thread::scope(|scope| {
         scope.spawn(move || {
@@ -45,13 +67,13 @@ pub fn load(
                 let _ = made.blocking_send(Err(error));
             }
         });
-        let in_flight = control.target.connections.unwrap_or(BATCHES_IN_FLIGHT);
+        let in_flight = if form.keeps_order() { 1 } else { control.target.connections.unwrap_or(BATCHES_IN_FLIGHT) };
         control.with(in_flight, async |pool| {
-            // Moved, so that whoever writes lines ends when the sender has given up.
+            // Moved, so that whoever writes rows ends when the sender has given up.
             let mut batches = std::mem::replace(&mut batches, channel(1).1);
             let mut sending = FuturesUnordered::new();
             while let Some(batch) = batches.recv().await {
-                sending.push(send(protocol, pool, control, table, batch?, progress));
+                sending.push(send(form, pool, table, batch?, progress));
                 while sending.len() >= in_flight {
                     sending.next().await.expect("something is being sent")?;
                 }
@@ -64,41 +86,33 @@ pub fn load(
     })
 }
 
-async fn send(
-    protocol: &dyn Protocol,
-    pool: &Pool,
-    control: &Control,
-    table: &str,
-    batch: Batch,
-    progress: &Progress,
-) -> Result<(), DriverError> {
+async fn send(form: &impl Form, pool: &Pool, table: &str, batch: Batch, progress: &Progress) -> Result<(), DriverError> {
     let start = Instant::now();
-    let reply = pool.ask(protocol.write(&control.target.namespace, batch.lines)).await?;
-    if reply.status.is_success() {
+    let reply = pool.ask(form.call(batch.data)).await?;
+    let Some(refusal) = form.refusal(&reply) else {
         progress.add_batch(batch.rows, start.elapsed());
         return Ok(());
-    }
-    let accounted = match protocol.kept_of_refused(batch.rows, &reply) {
+    };
+    let accounted = match form.kept_of_refused(batch.rows, &reply) {
         Some(kept) => {
             progress.add_batch(kept, start.elapsed());
             format!("{kept} of the batch's {} rows are in", batch.rows)
         }
         None => format!("how many of the batch's {} rows are in is unknown", batch.rows),
     };
-    Err(DriverError::Data(format!("table {table}: {}; {accounted}", reply.shown())))
+    Err(DriverError::Data(format!("table {table}: {refusal}; {accounted}")))
 }
 
 type Made = Sender<Result<Batch, DriverError>>;
 
-/// A table, and how its rows become lines.
-struct Source<'a> {
+/// A table, and how its rows are written.
+struct Source<'a, F> {
     table: &'a str,
-    points: &'a Points,
-    prefix: &'a str,
+    form: &'a F,
 }
 
-impl Source<'_> {
-    /// Writes the lines of all rows, until one cannot be written or nobody takes them any more.
+impl<F: Form> Source<'_, F> {
+    /// Writes all rows into batches, until one cannot be written or nobody takes them any more.
     fn make_all(&self, rows: Box<dyn RecordBatchReader + Send>, progress: &Progress, made: &Made) -> Result<(), DriverError> {
         let mut batch = Batch::default();
         for record_batch in rows {
@@ -110,17 +124,17 @@ impl Source<'_> {
 
     fn add_all(&self, record_batch: &RecordBatch, batch: &mut Batch, made: &Made) -> Result<(), DriverError> {
         let refused = |what: String| DriverError::Data(format!("table {}: {what}", self.table));
+        let (full_rows, full_bytes) = self.form.full_batch();
         let columns: Vec<Column> = self
-            .points
-            .columns
-            .iter()
-            .map(|column| Column::of(record_batch, &column.name).map_err(|error| refused(error.to_string())))
+            .form
+            .columns()
+            .map(|name| Column::of(record_batch, name).map_err(|error| refused(error.to_string())))
             .collect::<Result<_, _>>()?;
         for row in 0..record_batch.num_rows() {
-            let appended = self.points.append(&mut batch.lines, self.prefix, |place| columns[place].value(row));
+            let appended = self.form.append(&mut batch.data, |place| columns[place].value(row));
             appended.map_err(|error| refused(error.to_string()))?;
             batch.rows += 1;
-            if batch.rows >= BATCH_ROWS || batch.lines.len() >= BATCH_BYTES {
+            if batch.rows >= full_rows || batch.data.len() >= full_bytes {
                 give(std::mem::take(batch), made)?;
             }
         }

@@ -1,11 +1,9 @@
 //! How a row becomes a point: a line of the line protocol, with tags, fields and a time.
 
-use std::io::Write;
-
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use sensorbench_driver::{ConversionError, Parameter, SchemaError, Type, ValueRef};
 use serde::Deserialize;
+
+use crate::line::{Limits, PointForm, append_field, append_tag, escaped};
 
 /// `[create.points.TABLE]` of a schema file.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -21,6 +19,9 @@ pub struct PointsText {
     named: Option<NamedText>,
     /// A column, or one time for all points in µs since 1970; the column `time` if not given.
     time: Option<TimeText>,
+    /// Points have the time at which the server takes them.
+    #[serde(default)]
+    server_time: bool,
     /// Columns of bytes, which become text.
     #[serde(default)]
     base64: Vec<String>,
@@ -73,26 +74,11 @@ impl PointsText {
         columns.extend(self.named.iter().flat_map(|named| [column(&named.name, Type::Text), column(&named.value, Type::Double)]));
         if let Some(TimeText::Column(name)) = &self.time {
             columns.push(column(name, Type::Timestamp));
-        } else if self.time.is_none() {
+        } else if self.time.is_none() && !self.server_time {
             columns.push(column("time", Type::Timestamp));
         }
         columns
     }
-}
-
-/// What a server's line protocol can hold, where servers differ.
-#[derive(Clone, Copy, Debug)]
-pub struct Limits {
-    /// The units of the server's times in a microsecond's place: 1 for microseconds, 1,000 for milliseconds.
-    pub time_unit_us: i64,
-    /// The first and the last time in µs.
-    pub times_us: (i64, i64),
-    /// Whether fields are numbers alone.
-    pub only_numbers: bool,
-    /// Whether a backslash in a tag is written as two; else it stands for itself where nothing follows that it would escape.
-    pub escapes_backslash: bool,
-    /// The longest value of a tag in bytes, beyond which a server cuts it without a word.
-    pub max_tag_bytes: usize,
 }
 
 /// How the rows of a table become points.
@@ -104,9 +90,11 @@ pub struct Points {
     pub measurement: String,
     /// Names of the fields that every point has; none where rows name their field themselves.
     pub fields: Vec<String>,
-    limits: Limits,
-    tags: Vec<(String, usize)>,
-    values: Vec<(Name, usize, bool)>,
+    pub limits: Limits,
+    /// Names of tags, escaped, and the columns that have them.
+    pub tags: Vec<(String, usize)>,
+    /// Fields: name, column, and whether it is written as base64.
+    pub values: Vec<(Name, usize, bool)>,
     time: Time,
 }
 
@@ -115,11 +103,13 @@ pub struct Points {
 enum Time {
     Column(usize),
     Constant(i64),
+    /// The server's own, when it takes the point.
+    Server,
 }
 
 /// The name of a field, as it is written.
 #[derive(Clone, Debug)]
-enum Name {
+pub enum Name {
     Literal(String),
     Column(usize),
 }
@@ -180,6 +170,10 @@ impl Points {
             place("base64", name)?;
         }
         let time = match &text.time {
+            Some(_) if text.server_time => {
+                return Err(SchemaError::at(format!("{path}.server_time"), "expected either time or server_time, not both"));
+            }
+            None if text.server_time => Time::Server,
             Some(TimeText::Constant(time)) => {
                 Time::Constant(limits.time(*time).map_err(|error| SchemaError::at(format!("{path}.time"), error.to_string()))?)
             }
@@ -221,7 +215,7 @@ impl Points {
         prefix: &str,
         value: impl Fn(usize) -> ValueRef<'a>,
     ) -> Result<(), ConversionError> {
-        let at = |place: usize| move |error: ConversionError| error.at("column", &self.columns[place].name);
+        let at = |place: usize| self.at(place);
         line.extend_from_slice(prefix.as_bytes());
         line.extend_from_slice(escaped(&self.measurement).as_bytes());
         for (name, place) in &self.tags {
@@ -232,16 +226,7 @@ impl Points {
         }
         let mut separator = b' ';
         for (number, (name, place, is_base64)) in self.values.iter().enumerate() {
-            let field = value(*place);
-            if field == ValueRef::Null {
-                // It is what points are counted by.
-                if number == 0 {
-                    return Err(at(*place)(ConversionError(
-                        "null cannot be the first field of a point, by which points are counted".to_owned(),
-                    )));
-                }
-                continue;
-            }
+            let Some(field) = self.field(number, value(*place))? else { continue };
             line.push(separator);
             separator = b',';
             match name {
@@ -251,34 +236,42 @@ impl Points {
             line.push(b'=');
             append_field(line, field, *is_base64, self.limits.only_numbers).map_err(at(*place))?;
         }
-        line.push(b' ');
-        let time = match self.time {
-            Time::Constant(time) => time,
-            Time::Column(place) => match value(place) {
-                ValueRef::Timestamp(time) => self.limits.time(time).map_err(at(place))?,
-                ValueRef::Integer(time) => time,
-                other => return Err(at(place)(ConversionError(format!("{other} is no time; every point has one")))),
-            },
-        };
-        line.extend_from_slice(itoa::Buffer::new().format(time).as_bytes());
+        if let Some(time) = self.time(value)? {
+            line.push(b' ');
+            line.extend_from_slice(itoa::Buffer::new().format(time).as_bytes());
+        }
         line.push(b'\n');
         Ok(())
     }
-}
 
-impl Limits {
-    /// A time in the server's unit, exactly.
-    pub fn time(&self, time_us: i64) -> Result<i64, ConversionError> {
-        let (first, last) = self.times_us;
-        if time_us < first || time_us > last {
-            return Err(ConversionError(format!("{time_us} µs since 1970 is none of the server's times, {first} to {last}")));
+    /// Says in which column an error is.
+    pub fn at(&self, place: usize) -> impl Fn(ConversionError) -> ConversionError {
+        move |error| error.at("column", &self.columns[place].name)
+    }
+
+    /// The value of the field of a number, or None where it is left out.
+    pub fn field<'a>(&self, number: usize, value: ValueRef<'a>) -> Result<Option<ValueRef<'a>>, ConversionError> {
+        match value {
+            // It is what points are counted by.
+            ValueRef::Null if number == 0 => Err(self.at(self.values[number].1)(ConversionError(
+                "null cannot be the first field of a point, by which points are counted".to_owned(),
+            ))),
+            ValueRef::Null => Ok(None),
+            value => Ok(Some(value)),
         }
-        if time_us % self.time_unit_us != 0 {
-            return Err(ConversionError(format!(
-                "{time_us} µs since 1970 is no whole number of milliseconds, which is all that the server keeps of a time"
-            )));
-        }
-        Ok(time_us / self.time_unit_us)
+    }
+
+    /// The time of a row in the server's unit; None where it is the one at which the point is taken.
+    pub fn time<'a>(&self, value: impl Fn(usize) -> ValueRef<'a>) -> Result<Option<i64>, ConversionError> {
+        Ok(match self.time {
+            Time::Constant(time) => Some(time),
+            Time::Column(place) => match value(place) {
+                ValueRef::Timestamp(time) => Some(self.limits.time(time).map_err(self.at(place))?),
+                ValueRef::Integer(time) => Some(time),
+                other => return Err(self.at(place)(ConversionError(format!("{other} is no time; every point has one")))),
+            },
+            Time::Server => None,
+        })
     }
 }
 
@@ -304,98 +297,15 @@ fn check_field(path: &str, column: &Parameter, is_base64: bool, limits: Limits) 
                 "{name}: the server has no type for bytes; expected no such column, or base64 = [\"{name}\"] where fields can be text"
             ),
         )),
+        Type::Text if limits.form == PointForm::Samples => {
+            Err(SchemaError::at(path, format!("{name}: the server keeps numbers alone; expected a tag, which becomes a label")))
+        }
         Type::Text if limits.only_numbers => Err(SchemaError::at(
             path,
             format!("{name}: the server keeps numbers alone, and would store 0 for a text without a word; make it a tag"),
         )),
         _ => Ok(()),
     }
-}
-
-fn escaped(name: &str) -> String {
-    let mut written = String::with_capacity(name.len());
-    for character in name.chars() {
-        if matches!(character, ',' | '=' | ' ') {
-            written.push('\\');
-        }
-        written.push(character);
-    }
-    written
-}
-
-/// A value as a tag, or as the name of a field. What the protocol cannot say is refused, because servers would take it for something else.
-fn append_tag(line: &mut Vec<u8>, value: ValueRef, limits: Limits) -> Result<(), ConversionError> {
-    match value {
-        ValueRef::Integer(value) => line.extend_from_slice(itoa::Buffer::new().format(value).as_bytes()),
-        ValueRef::Boolean(value) => line.extend_from_slice(if value { b"true" } else { b"false" }),
-        ValueRef::Text(text) => {
-            let refused = |why: &str| Err(ConversionError(format!("{} cannot be a tag: {why}", shortened(text))));
-            let bytes = text.as_bytes();
-            if bytes.is_empty() {
-                return refused("an empty one is the same as none");
-            }
-            if bytes.len() > limits.max_tag_bytes {
-                return refused(&format!("it is longer than {} bytes", limits.max_tag_bytes));
-            }
-            if bytes.iter().any(|byte| *byte < b' ') {
-                return refused("line ends and other control characters cannot be written in one");
-            }
-            let is_ambiguous = text.ends_with('\\') || ["\\,", "\\=", "\\ "].iter().any(|pair| text.contains(pair));
-            if is_ambiguous && !limits.escapes_backslash {
-                return refused(
-                    "a backslash at the end, or before a comma, a space or an equals sign, would be read as another value",
-                );
-            }
-            for byte in bytes {
-                if matches!(byte, b',' | b'=' | b' ') || (*byte == b'\\' && limits.escapes_backslash) {
-                    line.push(b'\\');
-                }
-                line.push(*byte);
-            }
-        }
-        other => return Err(ConversionError(format!("{other} cannot be a tag"))),
-    }
-    Ok(())
-}
-
-fn append_field(line: &mut Vec<u8>, value: ValueRef, is_base64: bool, only_numbers: bool) -> Result<(), ConversionError> {
-    match value {
-        ValueRef::Double(value) if !value.is_finite() => {
-            return Err(ConversionError(format!("{value} (NaN and the infinities cannot be written); load null instead")));
-        }
-        ValueRef::Double(value) => line.extend_from_slice(ryu::Buffer::new().format_finite(value).as_bytes()),
-        ValueRef::Boolean(value) if only_numbers => line.push(b'0' + u8::from(value)),
-        ValueRef::Boolean(value) => line.extend_from_slice(if value { b"true" } else { b"false" }),
-        ValueRef::Integer(value) | ValueRef::Timestamp(value) if only_numbers => {
-            if value.unsigned_abs() > 1 << 53 {
-                return Err(ConversionError(format!(
-                    "{value} is beyond 2^53, up to which the server's numbers, doubles, are exact"
-                )));
-            }
-            line.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
-        }
-        ValueRef::Integer(value) | ValueRef::Timestamp(value) => write!(line, "{value}i").expect("memory takes everything"),
-        ValueRef::Text(text) => append_quoted(line, text),
-        ValueRef::Bytes(bytes) if is_base64 => append_quoted(line, &STANDARD.encode(bytes)),
-        other => return Err(ConversionError(format!("{other} cannot be a field"))),
-    }
-    Ok(())
-}
-
-fn append_quoted(line: &mut Vec<u8>, text: &str) {
-    line.push(b'"');
-    for byte in text.bytes() {
-        if matches!(byte, b'"' | b'\\') {
-            line.push(b'\\');
-        }
-        line.push(byte);
-    }
-    line.push(b'"');
-}
-
-/// A text as messages show it.
-fn shortened(text: &str) -> String {
-    format!("{:?}", text.chars().take(40).collect::<String>())
 }
 
 #[cfg(test)]
@@ -406,6 +316,7 @@ mod tests {
 
     const LIMITS: Limits = Limits {
         time_unit_us: 1,
+        form: PointForm::Line,
         times_us: (-9_223_372_036_854_775, 9_223_372_036_854_775),
         only_numbers: false,
         escapes_backslash: false,
@@ -413,6 +324,7 @@ mod tests {
     };
     const NUMBERS: Limits = Limits {
         time_unit_us: 1000,
+        form: PointForm::Line,
         times_us: (0, 4_102_444_800_000_000),
         only_numbers: true,
         escapes_backslash: true,
@@ -458,6 +370,16 @@ mod tests {
         let mut row = ROW;
         row[place] = value;
         row
+    }
+
+    #[test]
+    fn points_can_have_the_servers_time() {
+        let timed = points(json!({"tags": ["site"], "fields": ["value"], "server_time": true}), NUMBERS).unwrap();
+        assert_eq!(line(&timed, ROW).unwrap(), "readings,site=5 value=0.1\n");
+        let both = points(json!({"fields": ["value"], "server_time": true, "time": "time"}), NUMBERS).unwrap_err().to_string();
+        assert!(both.starts_with("create.points.readings.server_time: expected either time or server_time"), "{both}");
+        let text: PointsText = serde_json::from_value(json!({"fields": ["value"], "server_time": true})).unwrap();
+        assert_eq!(text.columns().iter().map(|column| column.name.as_str()).collect::<Vec<_>>(), ["value"]);
     }
 
     #[test]

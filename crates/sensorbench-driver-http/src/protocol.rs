@@ -2,11 +2,40 @@
 
 use std::collections::BTreeMap;
 
-use sensorbench_driver::{About, Description, DriverError, Marker, Occupant, Operation, Rows, Schema, Size, Value};
+use sensorbench_driver::{About, Description, DriverError, Marker, Occupant, Operation, Rows, Schema, Size, Value, parse_part};
+use serde::Deserialize;
 
 use crate::connection::{Call, Reply};
 use crate::control::Control;
-use crate::points::{Limits, Points};
+use crate::line::Limits;
+use crate::points::Points;
+use crate::target::Target;
+
+/// What requests must know of the server. It is found out when rows are loaded or operations are prepared.
+#[derive(Clone, Debug)]
+pub struct Scope {
+    /// sensorbench's own part of the server.
+    pub namespace: String,
+    /// What stands before the names of measurements.
+    pub prefix: String,
+    /// Whether a stretch of time in PromQL has both of its ends; else it begins after its start.
+    pub ranges_include_start: bool,
+}
+
+impl Scope {
+    /// A namespace with the names of its measurements.
+    pub fn new(namespace: impl Into<String>, prefix: impl Into<String>) -> Self {
+        Self { namespace: namespace.into(), prefix: prefix.into(), ranges_include_start: false }
+    }
+}
+
+/// `[create]` of a schema file of a protocol that has nothing to create.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PointsAlone {
+    #[serde(rename = "points")]
+    _points: Option<serde_json::Value>,
+}
 
 /// What a server makes of HTTP.
 pub trait Protocol: Send + Sync {
@@ -19,7 +48,12 @@ pub trait Protocol: Send + Sync {
     /// The port where none is named.
     fn port(&self) -> u16;
 
-    /// What its line protocol can hold.
+    /// Options of its URL besides those of all servers that speak HTTP.
+    fn options(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// What its points can hold.
     fn limits(&self) -> Limits;
 
     /// What messages call sensorbench's own part of the server.
@@ -43,11 +77,18 @@ pub trait Protocol: Send + Sync {
     /// See [`sensorbench_driver::Driver::namespaces`].
     fn namespaces(&self, control: &Control) -> Result<Vec<String>, DriverError>;
 
-    /// The request that writes lines.
-    fn write(&self, namespace: &str, lines: Vec<u8>) -> Call;
+    /// The request that writes points, in the form that its limits name.
+    fn write(&self, target: &Target, points: Vec<u8>) -> Call;
 
-    /// What stands before a measurement in lines.
-    fn prefix(&self, namespace: &str) -> String;
+    /// What requests must know of the server.
+    fn scope(&self, control: &Control) -> Result<Scope, DriverError> {
+        Ok(Scope::new(&control.target.namespace, ""))
+    }
+
+    /// Whether batches are sent one after the other, because the server refuses what is older than what it has.
+    fn loads_in_order(&self) -> bool {
+        false
+    }
 
     /// How many rows of a refused batch are in all the same; None where the server does not tell.
     fn kept_of_refused(&self, rows: u64, reply: &Reply) -> Option<u64>;
@@ -64,14 +105,17 @@ pub trait Protocol: Send + Sync {
     /// See [`sensorbench_driver::Driver::status`].
     fn status(&self, control: &Control) -> Result<BTreeMap<String, f64>, DriverError>;
 
-    /// An operation that reads, in the namespace.
-    fn reading(&self, namespace: &str, operation: &Operation) -> Result<Box<dyn Reading>, DriverError>;
+    /// An operation that reads.
+    fn reading(&self, scope: &Scope, operation: &Operation) -> Result<Box<dyn Reading>, DriverError>;
 
     /// An operation that does as little as the server can.
     fn no_op(&self) -> serde_json::Value;
 
     /// The parts of a schema file besides the points that tables have, checked.
-    fn check(&self, schema: &Schema) -> Result<(), DriverError>;
+    fn check(&self, schema: &Schema) -> Result<(), DriverError> {
+        let _: PointsAlone = parse_part("create", &schema.create)?;
+        Ok(())
+    }
 }
 
 /// An operation that reads.

@@ -6,8 +6,9 @@ use sensorbench_driver::{DriverError, Operation, Schema, SchemaError, Value, par
 use serde::Deserialize;
 use serde_json::Value as Json;
 
+use crate::point_form;
 use crate::points::{Points, PointsText};
-use crate::protocol::{Protocol, Reading};
+use crate::protocol::{Protocol, Reading, Scope};
 
 /// A schema whose parts are known to be sound.
 #[derive(Clone, Debug)]
@@ -64,9 +65,9 @@ impl HttpSchema {
     }
 
     /// An operation.
-    pub fn prepare(&self, protocol: &dyn Protocol, namespace: &str, operation: &Operation) -> Result<Prepared, DriverError> {
+    pub fn prepare(&self, protocol: &dyn Protocol, scope: &Scope, operation: &Operation) -> Result<Prepared, DriverError> {
         if operation.statement.get("write").is_none() {
-            return Ok(Prepared::Read(protocol.reading(namespace, operation)?));
+            return Ok(Prepared::Read(protocol.reading(scope, operation)?));
         }
         let path = format!("operation.{}", operation.name);
         let text: WriteText = parse_part(&path, &operation.statement)?;
@@ -96,11 +97,11 @@ impl HttpSchema {
 }
 
 impl Prepared {
-    /// The line of a write.
-    pub fn line(points: &Points, places: &[usize], prefix: &str, parameters: &[Value]) -> Result<Vec<u8>, DriverError> {
-        let mut line = Vec::with_capacity(256);
-        let appended = points.append(&mut line, prefix, |column| parameters[places[column]].as_ref());
+    /// The point of a write.
+    pub fn point(points: &Points, places: &[usize], prefix: &str, parameters: &[Value]) -> Result<Vec<u8>, DriverError> {
+        let mut point = Vec::with_capacity(256);
+        let appended = point_form::append(points, &mut point, prefix, |column| parameters[places[column]].as_ref());
         appended.map_err(|error| DriverError::Data(error.to_string()))?;
-        Ok(line)
+        Ok(point)
     }
 }

@@ -16,6 +16,8 @@ const MAX_CONNECTIONS: usize = 64;
 
 pub struct Connector {
     pub protocol: &'static dyn Protocol,
+    /// What stands before the names of measurements.
+    pub prefix: String,
     pub target: Arc<Target>,
     pub operations: Arc<[Prepared]>,
 }
@@ -23,12 +25,10 @@ pub struct Connector {
 impl AsyncConnector for Connector {
     fn connect(&self, concurrency: usize) -> LocalBoxFuture<'_, Result<Box<dyn AsyncSession>, DriverError>> {
         Box::pin(async move {
-            let connections = self.target.connections.unwrap_or(concurrency.clamp(1, MAX_CONNECTIONS));
-            let pool = Pool::new(self.target.clone(), connections);
-            pool.fill(connections).await?;
+            let pool = connected(&self.target, concurrency).await?;
             let session = HttpSession {
                 protocol: self.protocol,
-                prefix: self.protocol.prefix(&self.target.namespace),
+                prefix: self.prefix.clone(),
                 target: self.target.clone(),
                 operations: self.operations.clone(),
                 pool,
@@ -36,6 +36,14 @@ impl AsyncConnector for Connector {
             Ok(Box::new(session) as Box<dyn AsyncSession>)
         })
     }
+}
+
+/// The connections of a client thread with so many operations in flight, all open.
+pub async fn connected(target: &Arc<Target>, concurrency: usize) -> Result<Pool, DriverError> {
+    let connections = target.connections.unwrap_or(concurrency.clamp(1, MAX_CONNECTIONS));
+    let pool = Pool::new(target.clone(), connections);
+    pool.fill(connections).await?;
+    Ok(pool)
 }
 
 struct HttpSession {
@@ -53,8 +61,8 @@ impl AsyncSession for HttpSession {
             let Request { operation, parameters, rows } = request.as_mut();
             let outcome = match &self.operations[*operation] {
                 Prepared::Read(reading) => self.read(reading.as_ref(), parameters, rows).await,
-                Prepared::Write(points, places) => match Prepared::line(points, places, &self.prefix, parameters) {
-                    Ok(line) => self.write(line).await,
+                Prepared::Write(points, places) => match Prepared::point(points, places, &self.prefix, parameters) {
+                    Ok(point) => self.write(point).await,
                     Err(error) => Err(error),
                 },
             };
@@ -74,8 +82,8 @@ impl HttpSession {
         lines.finish(|line| reading.read(line, parameters, rows))
     }
 
-    async fn write(&self, line: Vec<u8>) -> Result<(), DriverError> {
-        let reply = self.pool.ask(self.protocol.write(&self.target.namespace, line)).await?;
+    async fn write(&self, point: Vec<u8>) -> Result<(), DriverError> {
+        let reply = self.pool.ask(self.protocol.write(&self.target, point)).await?;
         if reply.status.is_success() { Ok(()) } else { Err(DriverError::Statement(reply.shown())) }
     }
 }

@@ -1,5 +1,6 @@
 //! Where a server is, how it is reached and how one logs in there.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::sync::Arc;
@@ -27,6 +28,8 @@ pub struct Target {
     pub connections: Option<usize>,
     /// Whether bodies are compressed, both ways. It pays where the network is slower than the compression.
     pub gzip: bool,
+    /// What the URL says for the protocol's own options.
+    pub options: BTreeMap<&'static str, String>,
     /// What each request says of who sends it.
     pub authorization: Option<HeaderValue>,
     /// What to say of what runs there.
@@ -43,8 +46,13 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
 impl Target {
     /// Reads a URL.
-    pub fn of(url: &TargetUrl, product: &'static str, default_port: u16) -> Result<Self, DriverError> {
-        let server = Server::of(url, default_port, &OPTIONS)?;
+    pub fn of(
+        url: &TargetUrl,
+        product: &'static str,
+        default_port: u16,
+        own_options: &[&'static str],
+    ) -> Result<Self, DriverError> {
+        let server = Server::of(url, default_port, &[OPTIONS.as_slice(), own_options].concat())?;
         let [(host, port)] = server.hosts.as_slice() else { return Err(url.error("expected one host")) };
         if server.database.is_some() {
             return Err(url.error("nothing follows the host; name sensorbench's own part of the server with namespace="));
@@ -60,6 +68,7 @@ impl Target {
             shown,
             connections: server.connections,
             gzip,
+            options: own_options.iter().filter_map(|name| Some((*name, url.option(name)?.to_owned()))).collect(),
             authorization: authorization(url, &server)?,
             product,
             host: host.clone(),
@@ -121,7 +130,7 @@ mod tests {
     use super::*;
 
     fn target(url: &str) -> Result<Target, DriverError> {
-        Target::of(&TargetUrl::parse(url).unwrap(), "it", 80)
+        Target::of(&TargetUrl::parse(url).unwrap(), "it", 80, &[])
     }
 
     #[test]

@@ -56,6 +56,8 @@ mod load;
 mod names;
 mod namespace;
 mod observe;
+#[cfg(test)]
+mod router;
 mod schema;
 mod session;
 mod slots;

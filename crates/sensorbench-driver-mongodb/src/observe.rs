@@ -44,6 +44,12 @@ pub async fn describe(database: &Database, target: &Target) -> Result<Descriptio
         None => ("MongoDB", like),
     };
     settings.insert("topology".to_owned(), topology(&hello));
+    let sharding = match name {
+        _ if is_router(&hello) => shard_keys(database, target).await.unwrap_or_else(|error| format!("not told ({error})")),
+        "FerretDB" => "none: FerretDB cannot shard collections".to_owned(),
+        _ => "none: the server is no router of a sharded cluster (mongos)".to_owned(),
+    };
+    settings.insert("sharding".to_owned(), sharding);
     settings.insert("wire version".to_owned(), hello.get_i32("maxWireVersion").unwrap_or_default().to_string());
     let status = database.run_command(doc! {"serverStatus": 1}).await.unwrap_or_default();
     let engine = status.get_document("storageEngine").ok().and_then(|engine| text(engine, "name"));
@@ -77,8 +83,34 @@ fn powered_by(line: &str) -> Option<String> {
     Some(backend[..end].trim_end_matches(['.', ' ']).to_owned())
 }
 
+/// Whether the server is a router of a sharded cluster.
+pub async fn is_sharded(database: &Database) -> Result<bool, Error> {
+    Ok(is_router(&database.run_command(doc! {"hello": 1}).await?))
+}
+
+fn is_router(hello: &Document) -> bool {
+    hello.get_str("msg").is_ok_and(|word| word == "isdbgrid")
+}
+
+/// The shard key of each sharded collection in sensorbench's database, as the cluster's own catalog has it.
+async fn shard_keys(database: &Database, target: &Target) -> Result<String, Error> {
+    let catalog = database.client().database("config").collection::<Document>("collections");
+    let (mut found, mut keys) = (catalog.find(doc! {}).await?, Vec::new());
+    while found.advance().await? {
+        keys.extend(shard_key(&found.deserialize_current()?, &target.namespace));
+    }
+    keys.sort_unstable();
+    Ok(if keys.is_empty() { "none: no collection is sharded".to_owned() } else { keys.join(", ") })
+}
+
+/// `articles by { "_id": "hashed" }`, of an entry about a collection of a database.
+fn shard_key(entry: &Document, namespace: &str) -> Option<String> {
+    let collection = entry.get_str("_id").ok()?.strip_prefix(namespace)?.strip_prefix('.')?;
+    Some(format!("{collection} by {}", entry.get_document("key").ok()?))
+}
+
 fn topology(hello: &Document) -> String {
-    if hello.get_str("msg").is_ok_and(|word| word == "isdbgrid") {
+    if is_router(hello) {
         return "sharded cluster".to_owned();
     }
     match (hello.get_str("setName"), hello.get_array("hosts")) {
@@ -192,6 +224,16 @@ mod tests {
         assert_eq!(topology(&doc! {"msg": "isdbgrid"}), "sharded cluster");
         assert_eq!(topology(&doc! {"setName": "rs0", "hosts": ["a", "b", "c"]}), "replica set rs0 of 3 members");
         assert_eq!(topology(&doc! {}), "one server");
+    }
+
+    #[test]
+    fn shard_keys_are_those_of_the_own_database() {
+        let entry = |name: &str| doc! {"_id": name, "key": {"_id": "hashed"}};
+        assert_eq!(shard_key(&entry("mine.articles"), "mine").as_deref(), Some(r#"articles by { "_id": "hashed" }"#));
+        assert_eq!(
+            [entry("mine2.articles"), entry("config.system.sessions"), doc! {"_id": 1}].map(|of| shard_key(&of, "mine")),
+            [None, None, None]
+        );
     }
 
     #[test]

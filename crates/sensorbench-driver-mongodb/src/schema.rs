@@ -2,21 +2,25 @@
 
 use std::collections::BTreeMap;
 
-use bson::RawDocumentBuf;
+use bson::{RawDocumentBuf, doc};
 use mongodb::Database;
 use sensorbench_driver::{DriverError, Schema, SchemaError, ValueRef, parse_part};
 use serde::Deserialize;
 use serde_json::Value as Json;
 
 use crate::documents::{Documents, DocumentsText};
-use crate::errors;
 use crate::names::Name;
 use crate::namespace::{self, MARK_COLLECTION};
 use crate::target::Target;
 use crate::template::{Part, Template};
+use crate::{errors, observe};
 
 /// What may be done to collections around a load.
-const COMMANDS: [&str; 6] = ["create", "createIndexes", "dropIndexes", "collMod", "compact", "shardCollection"];
+const SHARD: &str = "shardCollection";
+const COMMANDS: [&str; 6] = ["create", "createIndexes", "dropIndexes", "collMod", "compact", SHARD];
+
+/// Beside `shardCollection`: it is left out where the target is no router of a sharded cluster.
+const WHERE_SHARDED: &str = "where_sharded";
 
 /// A schema whose parts are known to be sound.
 #[derive(Clone, Debug)]
@@ -49,6 +53,7 @@ struct Step {
     name: String,
     collection: String,
     command: Template,
+    where_sharded: bool,
 }
 
 impl MongodbSchema {
@@ -78,27 +83,28 @@ impl MongodbSchema {
         self.tables.get(name).ok_or_else(|| DriverError::Data(format!("the schema neither fills nor makes a table {name}")))
     }
 
-    /// Makes the collections.
+    /// Makes the collections, sharded where the target is a router and the schema says so.
     pub async fn create(&self, database: &Database, target: &Target) -> Result<(), DriverError> {
-        run(&self.create, database, target).await
+        let is_sharded = self.create.iter().any(|step| step.where_sharded)
+            && observe::is_sharded(database).await.map_err(|error| errors::statement_error(&target.shown, error))?;
+        for step in self.create.iter().filter(|step| is_sharded || !step.where_sharded) {
+            step.run(database, target).await?;
+        }
+        Ok(())
     }
 
     /// Does what comes after loading.
     pub async fn settle(&self, database: &Database, target: &Target) -> Result<(), DriverError> {
-        run(&self.settle, database, target).await
+        for step in &self.settle {
+            step.run(database, target).await?;
+        }
+        Ok(())
     }
 }
 
 fn steps(part: &str, commands: &[Json]) -> Result<Vec<Step>, SchemaError> {
     let step = |(number, command): (usize, &Json)| Step::of(format!("{part}.commands[{number}]"), command);
     commands.iter().enumerate().map(step).collect()
-}
-
-async fn run(steps: &[Step], database: &Database, target: &Target) -> Result<(), DriverError> {
-    for step in steps {
-        step.run(database, target).await?;
-    }
-    Ok(())
 }
 
 impl Step {
@@ -115,7 +121,17 @@ impl Step {
         if collection == MARK_COLLECTION {
             return Err(SchemaError::at(path, format!("the collection {MARK_COLLECTION} has the mark; name another one")));
         }
-        Ok(Self { command: Template::of(&path, command, &[])?, path, name, collection })
+        let where_sharded = match command.get(WHERE_SHARDED) {
+            None => false,
+            Some(Json::Bool(true)) if name == SHARD => true,
+            Some(_) => {
+                let message = format!("expected true, beside {SHARD} alone");
+                return Err(SchemaError::at(format!("{path}.{WHERE_SHARDED}"), message));
+            }
+        };
+        let members = command.as_object().into_iter().flatten().filter(|(name, _)| name.as_str() != WHERE_SHARDED);
+        let command = Json::Object(members.map(|(name, value)| (name.clone(), value.clone())).collect());
+        Ok(Self { command: Template::of(&path, &command, &[])?, path, name, collection, where_sharded })
     }
 
     async fn run(&self, database: &Database, target: &Target) -> Result<(), DriverError> {
@@ -129,14 +145,18 @@ impl Step {
     }
 
     async fn run_for(&self, collection: &str, database: &Database, target: &Target) -> Result<(), DriverError> {
-        // Sharding is ordered from the whole deployment, all else from the database.
-        let done = if self.name == "shardCollection" {
+        let refused = |error| errors::schema_error(&target.shown, &self.path, error);
+        // Sharding is ordered from the whole deployment, all else from the database. Servers before 6.0 shard only in databases that
+        // are said to be sharded.
+        let done = if self.name == SHARD {
+            let admin = database.client().database("admin");
+            admin.run_command(doc! {"enableSharding": &target.namespace}).await.map_err(refused)?;
             let full = format!("{}.{collection}", target.namespace);
-            database.client().database("admin").run_raw_command(self.command(&full)).await
+            admin.run_raw_command(self.command(&full)).await
         } else {
             database.run_raw_command(self.command(collection)).await
         };
-        done.map(|_| ()).map_err(|error| errors::schema_error(&target.shown, &self.path, error))
+        done.map(|_| ()).map_err(refused)
     }
 
     fn command(&self, collection: &str) -> RawDocumentBuf {
@@ -176,12 +196,26 @@ mod tests {
     }
 
     #[test]
+    fn sharding_may_be_left_out_where_nothing_is_sharded() {
+        let shard = json!({"shardCollection": "t", "key": {"_id": "hashed"}, "where_sharded": true});
+        let schema = schema(json!({"commands": [{"create": "t"}, shard]})).unwrap();
+        assert_eq!(schema.create.iter().map(|step| step.where_sharded).collect::<Vec<_>>(), [false, true]);
+        // The server is not sent what is said to the driver.
+        let command = bson::Document::try_from(schema.create[1].command("mine.t")).unwrap();
+        assert_eq!(command, bson::doc! {"shardCollection": "mine.t", "key": {"_id": "hashed"}});
+    }
+
+    #[test]
     fn what_is_no_command_about_a_collection_is_refused() {
         let refused = |create: Json| schema(create).unwrap_err().to_string();
         assert!(
             refused(json!({"commands": [{"dropDatabase": 1}]})).starts_with("create.commands[0]: found {\"dropDatabase\":1}")
         );
         assert!(refused(json!({"commands": [{"create": "sensorbench"}]})).contains("has the mark"));
+        let where_sharded = "create.commands[0].where_sharded: expected true, beside shardCollection alone";
+        for command in [json!({"create": "t", "where_sharded": true}), json!({"shardCollection": "t", "where_sharded": "no"})] {
+            assert!(refused(json!({"commands": [command]})).contains(where_sharded));
+        }
         assert!(refused(json!({"statements": []})).contains("unknown field `statements`"));
         assert!(refused(json!({"documents": {"u": {}}})).contains("create.documents.u: the schema fills no such table"));
     }

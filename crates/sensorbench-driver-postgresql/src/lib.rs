@@ -16,4 +16,4 @@ mod statement;
 mod wire;
 
 pub use database::PostgresqlWire;
-pub use dialect::{Postgresql, Questdb};
+pub use dialect::{Postgresql, Questdb, Timescaledb};

@@ -117,6 +117,11 @@ pub trait Driver: Send + Sync {
     /// Does what belongs to loading and comes after it: flushes, compactions, indexes, statistics.
     fn settle(&self) -> Result<(), DriverError>;
 
+    /// Makes visible what was written, where a server acknowledges before that; nothing else.
+    fn show(&self) -> Result<(), DriverError> {
+        Ok(())
+    }
+
     /// Counts the rows of a table, by looking at them.
     fn count(&self, table: &str) -> Result<u64, DriverError>;
 

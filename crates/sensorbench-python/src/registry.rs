@@ -20,6 +20,16 @@ const DATABASES: &[&dyn Database] = &[
     &sensorbench_driver_hbase::HbaseDatabase,
     #[cfg(feature = "http")]
     &sensorbench_driver_http::INFLUXDB,
+    #[cfg(feature = "http")]
+    &sensorbench_driver_http::INFLUXDB2,
+    #[cfg(feature = "http")]
+    &sensorbench_driver_http::VICTORIAMETRICS,
+    #[cfg(feature = "http")]
+    &sensorbench_driver_http::PROMETHEUS,
+    #[cfg(feature = "http")]
+    &sensorbench_driver_http::CLICKHOUSE,
+    #[cfg(feature = "http")]
+    &sensorbench_driver_http::IOTDB,
     #[cfg(feature = "mongodb")]
     &sensorbench_driver_mongodb::MongodbWire(sensorbench_driver_mongodb::MONGODB),
     #[cfg(feature = "mongodb")]
@@ -36,6 +46,8 @@ const DATABASES: &[&dyn Database] = &[
     &sensorbench_driver_postgresql::PostgresqlWire(&sensorbench_driver_postgresql::Postgresql),
     #[cfg(feature = "postgresql")]
     &sensorbench_driver_postgresql::PostgresqlWire(&sensorbench_driver_postgresql::Questdb),
+    #[cfg(feature = "postgresql")]
+    &sensorbench_driver_postgresql::PostgresqlWire(&sensorbench_driver_postgresql::Timescaledb),
     #[cfg(feature = "redis")]
     &sensorbench_driver_redis::RedisDatabase,
     #[cfg(feature = "redis")]

@@ -103,6 +103,10 @@ impl Target {
         self.call(python, |driver| driver.settle())
     }
 
+    fn show(&self, python: Python) -> PyResult<()> {
+        self.call(python, |driver| driver.show())
+    }
+
     fn count(&self, python: Python, table: &str) -> PyResult<u64> {
         self.call(python, |driver| driver.count(table))
     }

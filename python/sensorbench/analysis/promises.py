@@ -20,6 +20,8 @@ GIFFORD = 'Gifford, "Weighted voting for replicated data", SOSP 1979'
 CASSANDRA_READ_REPAIR = "Cassandra documentation, Read repair, monotonic quorum reads"
 CASSANDRA_DYNAMO = "Cassandra documentation, Dynamo, tunable consistency"
 READ_COMMITTED = "PostgreSQL documentation 13.2.1 and MariaDB documentation, READ COMMITTED"
+IOTDB_LAST_POINT = "Apache IoTDB documentation 2.0, Data Modeling (a point of the same device and time is overwritten); wal_mode"
+CLICKHOUSE_PARTS = "ClickHouse documentation, MergeTree; ReplacingMergeTree; Transactional support"
 DUCKDB_CONCURRENCY = "DuckDB documentation, Concurrency; Transaction Management"
 SQLITE_ISOLATION = "SQLite documentation, Isolation In SQLite"
 REDIS_PERSISTENCE = "Redis documentation, Persistence"
@@ -27,6 +29,10 @@ MONGODB_CONCERNS = "MongoDB documentation, Read Isolation, Consistency, and Rece
 MONGODB_JOURNAL = "MongoDB documentation, Journaling"
 HBASE_ACID = "Apache HBase (TM) ACID Properties"
 QUESTDB_WAL = "QuestDB documentation, Write-Ahead Log; Guarantees of durability, cairo.commit.mode"
+VICTORIAMETRICS_STORAGE = (
+    "VictoriaMetrics documentation, Storage; FAQ, Why is the data not visible immediately after the ingestion"
+)
+PROMETHEUS_STORAGE = "Prometheus documentation, Storage > On-disk layout"
 REDIS_CLUSTER = "Redis Cluster specification, Write safety"
 _NEVER_WRITTEN = Promise(
     True, "A read returns what some client wrote, or null.", 'Lamport, "On interprocess communication", 1986'
@@ -98,6 +104,31 @@ def promises_of_snapshots(*, durable: bool = True) -> Promises:
     )
 
 
+def promises_of_parts(*, durable: bool = True) -> Promises:
+    """Of one server in which an insert becomes a part, as ClickHouse has it. Durable: as for `promises_of_read_committed`."""
+    return _promises_of_one_server(
+        "An insert is acknowledged when it is a part, and a query with FINAL sees the last row of a key in all parts that were there when it began",
+        durable,
+        CLICKHOUSE_PARTS,
+    )
+
+
+def promises_of_a_log(*, durable: bool = True) -> Promises:
+    """Of one server that has a sample in its log and its memory before it answers, as Prometheus does. Durable: as for `promises_of_read_committed`."""
+    return _promises_of_one_server(
+        "A sample is acknowledged when it is in the log and in memory, where queries find it", durable, PROMETHEUS_STORAGE
+    )
+
+
+def promises_of_last_point(*, durable: bool = True) -> Promises:
+    """Of one server that keeps the last point of a time, as IoTDB does. Durable: as for `promises_of_read_committed`."""
+    return _promises_of_one_server(
+        "A point takes the place of the one before, and a read sees all that was acknowledged before it began",
+        durable,
+        IOTDB_LAST_POINT,
+    )
+
+
 def promises_of_one_thread(*, durable: bool = True) -> Promises:
     """Of one server that does a command after the other, as Redis does. Durable: as for `promises_of_read_committed`."""
     return _promises_of_one_server(
@@ -130,6 +161,24 @@ def promises_of_a_log_applied_later(*, waits: bool) -> Promises:
         "non_monotonic_reads": Promise(True, f"One server applies the log in order; it {applied}.", QUESTDB_WAL),
         "never_written": _NEVER_WRITTEN,
         "failed_writes_seen": Promise(True, f"A refused statement does nothing. {_REFUSED}", QUESTDB_WAL),
+    }
+
+
+def promises_of_memory_shown_later() -> Promises:
+    """Of one server that acknowledges a write when it has it in memory, and shows and stores it some seconds later, as VictoriaMetrics does."""
+    acknowledged = "A write is acknowledged when it is in memory, without a log"
+    return {
+        "lost_writes": Promise(
+            False, f"{acknowledged}: what came in the last seconds before a crash is lost.", VICTORIAMETRICS_STORAGE
+        ),
+        "stale_reads": Promise(False, f"{acknowledged}; queries see it some seconds later.", VICTORIAMETRICS_STORAGE),
+        "non_monotonic_reads": Promise(
+            False,
+            f"{acknowledged}, in parts that are shown one by one; a crash takes back what was shown.",
+            VICTORIAMETRICS_STORAGE,
+        ),
+        "never_written": _NEVER_WRITTEN,
+        "failed_writes_seen": Promise(True, f"A refused request does nothing. {_REFUSED}", VICTORIAMETRICS_STORAGE),
     }
 
 

@@ -23,10 +23,11 @@ from sensorbench.results.manifest import MEASURE
 from sensorbench.results.reader import Result, stored_summary
 from sensorbench.results.stress import StressResult
 from sensorbench.results.summary.claims import JudgedClaim
-from sensorbench.results.summary.comparison import ComparisonSummary, SeriesSummary
+from sensorbench.results.summary.comparison import ComparisonSummary
 from sensorbench.results.summary.envelope import Caveat, Summary
 from sensorbench.results.summary.kinds import SUMMARY_BY_KIND
 from sensorbench.results.summary.published import PublishedTable
+from sensorbench.results.summary.series import SeriesSummary
 from sensorbench.results.tools import ToolResult
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from sensorbench.app.comparison import fail_if_wrong, run_comparison_and_report
 from sensorbench.app.reports import FACTORS
 from sensorbench.app.run import run_and_report
 from sensorbench.app.study import run_study
-from sensorbench.benchmarks.factors import FactorOptions, FactorsBenchmark, FactorsPlan, check
+from sensorbench.benchmarks.factors import FactorOptions, FactorsBenchmark
 from sensorbench.errors import FailedError, UsageError
 from sensorbench.lifecycle import recorded_as
 from sensorbench.options import OptionModel
@@ -21,6 +21,7 @@ from sensorbench.paths import new_results_folder
 from sensorbench.progress import ProgressReporter
 from sensorbench.runner import BlockOptions, ServerOptions, plan_experiment
 from sensorbench.studies import FACTOR_STUDIES, STUDIES, StudyOptions, kinds_of_studies
+from sensorbench.studies.factors_budget import plan_factors
 
 Options = TypeVar("Options", bound=OptionModel)
 
@@ -180,8 +181,7 @@ def study(
 
 
 def _run_factors(name: str, options: FactorOptions, folder: Path, reporter: ProgressReporter, *, resume: bool) -> None:
-    plan = FactorsPlan(name, FACTOR_STUDIES[name].file, options)
-    check(plan)
+    plan = plan_factors(FACTOR_STUDIES[name], options, folder, resume=resume)
     run_and_report(FactorsBenchmark(), plan, folder, reporter, FACTORS.write, resume=resume)
 
 

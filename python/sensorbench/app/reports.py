@@ -18,7 +18,7 @@ from sensorbench.compat.ycsb import summarise_ycsb
 from sensorbench.paths import check_summary_is_free
 from sensorbench.results import ComparisonResult, kind_of, read_comparison, write_summary
 from sensorbench.results.elasticity import COMPARISON as CLUSTERS_KIND
-from sensorbench.results.elasticity import read_elasticity, works_of
+from sensorbench.results.elasticity import parts_left, read_elasticity, works_of
 from sensorbench.results.factors import FactorsResult, read_factors
 from sensorbench.results.files import write_text
 from sensorbench.results.mapreduce import read_mapreduce
@@ -26,10 +26,11 @@ from sensorbench.results.page import Page
 from sensorbench.results.planned import SeriesManifest
 from sensorbench.results.series import parts_with_results, read_series
 from sensorbench.results.stress import read_stress
-from sensorbench.results.summary.comparison import ComparisonSummary, SeriesSummary
+from sensorbench.results.summary.comparison import ComparisonSummary
 from sensorbench.results.summary.elasticity import ElasticityComparisonSummary
 from sensorbench.results.summary.envelope import Summary as AnySummary
 from sensorbench.results.summary.factors import FactorsSummary
+from sensorbench.results.summary.series import SeriesSummary
 from sensorbench.results.tools import read_cassandra_stress, read_ycsb
 from sensorbench.results.tune import read_tune
 from sensorbench.results.writer import write_typed_summary
@@ -102,7 +103,8 @@ class Clusters:
 
 def _summarise_clusters(clusters: Clusters) -> ElasticityComparisonSummary:
     return summarise_works(
-        [(os.path.relpath(work, clusters.folder), summarise_elasticity(read_elasticity(work))) for work in clusters.works]
+        [(os.path.relpath(work, clusters.folder), summarise_elasticity(read_elasticity(work))) for work in clusters.works],
+        left=parts_left(clusters.folder),
     )
 
 

@@ -13,10 +13,12 @@ from sensorbench.lifecycle import ChildPlan, SeriesBenchmark, SeriesPlan, check_
 from sensorbench.paths import check_summary_is_free
 from sensorbench.progress import ProgressReporter
 from sensorbench.results import has_results, kind_of
+from sensorbench.results.environment import one_work
 from sensorbench.results.estimate import Budget, Estimate, PartEstimate
 from sensorbench.results.planned import ComparisonManifest, SeriesManifest
 from sensorbench.results.reader import read_manifest
-from sensorbench.results.summary.comparison import ComparisonSummary, SeriesSummary
+from sensorbench.results.summary.comparison import ComparisonSummary
+from sensorbench.results.summary.series import SeriesSummary
 from sensorbench.studies import Part, Study, StudyOptions, plan_study, without_refused
 from sensorbench.studies.budget import PILOT_SHARE, budget_of, choose, pilot_study, with_budget
 
@@ -24,6 +26,7 @@ from sensorbench.studies.budget import PILOT_SHARE, budget_of, choose, pilot_stu
 Show = Callable[[ComparisonSummary | SeriesSummary, Path], None]
 
 
+@one_work()
 def run_study(
     study: Study,
     options: StudyOptions,
@@ -53,7 +56,8 @@ def run_study(
     budget_s = None if resume else budget_of(options)
     budget = None
     if budget_s is not None:
-        budget = choose(pilot_study(study, options, folder, PILOT_SHARE * budget_s, progress, touches_users=True), budget_s)
+        piloted = pilot_study(study, options, folder, PILOT_SHARE * budget_s, progress, touches_users=True, budget_s=budget_s)
+        budget = choose(piloted, budget_s)
         show_budget(budget)
     parts = [
         with_fields(
@@ -85,7 +89,7 @@ def dry_run_study(
             "--no-pilot: a budget is turned into a scale by the pilot; say by --scale what is to be estimated without one"
         )
     allowed_s = DRY_PILOT_S if budget_s is None else PILOT_SHARE * budget_s
-    piloted = pilot_study(study, options, folder, allowed_s, progress, measures=has_pilot)
+    piloted = pilot_study(study, options, folder, allowed_s, progress, measures=has_pilot, budget_s=budget_s)
     return piloted.estimate(options) if budget_s is None else choose(piloted, budget_s)
 
 

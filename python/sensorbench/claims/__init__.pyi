@@ -4,7 +4,7 @@ from .evidence import Evidence, Quantity, Roles, variant_name
 from .expression import Expression, Figure
 from .figures import LOAD_VARIATION, SIZE_VARIATION, FigureEvidence, NotMeasuredError, RunValues, WindowedSeries
 from .judgement import NOT_MEASURED, Cell, Judgement, Verdict, all_of, untested_for
-from .judging import Judge, Measured, common_verdict, judged, judged_by, judged_claim, measured, needs, not_tested
+from .judging import Judge, Measured, common_verdict, judged, judged_by, judged_claim, measured, needs, not_tested, roles_of
 from .rules import MIN_EFFECT, Equal, Greater
 
 __all__ = [
@@ -40,6 +40,7 @@ __all__ = [
     "measured",
     "needs",
     "not_tested",
+    "roles_of",
     "untested_for",
     "variant_name",
 ]

@@ -19,10 +19,13 @@ SCALES = {
     "partition_bytes": "bytes of the largest partition",
     "tables": "tables of the schema",
     "regions_per_server": "regions on each server before the change",
+    "token_ranges_per_node": "token ranges of each node before the change",
     "requests_per_set": "requests in each set",
     "bytes_per_node_over_memory": "bytes on each node over the memory that it has for data",
     "nodes": "nodes of the cluster",
     "nodes_per_worker": "nodes of each database per worker",
+    "node_growth": "the most nodes over the fewest",
+    "cpus_per_node": "CPUs of this machine for each node of the largest cluster",
     "duration_s": "seconds that a step lasts",
     "reads": "reads of registers that were checked",
 }

@@ -92,6 +92,11 @@ class FigureEvidence(ABC):
         del name
         return None
 
+    def arithmetic(self, name: str) -> str:
+        """What that value was computed of, in words; empty where it is as it was measured."""
+        del name
+        return ""
+
 
 def interval_of(
     expression: Expression, values: Sequence[RunValues], confidence: float = CONFIDENCE, *, is_ratio: bool = True

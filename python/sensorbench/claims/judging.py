@@ -99,7 +99,7 @@ def _name(variant: VariantManifest, result: ComparisonResult, databases: Collect
 def judged(claim: Claim, study: HasClaims, by: Sequence[Measured]) -> JudgedClaim:
     """A claim with its verdict, by one comparison or by those of all parts that it names."""
     judgement = _judgement(claim, study, by)
-    used = _roles_of(claim)
+    used = roles_of(claim)
     played = [
         (role, _place(measurement.evidence, by), variant)
         for measurement in by
@@ -117,7 +117,7 @@ def judged(claim: Claim, study: HasClaims, by: Sequence[Measured]) -> JudgedClai
     return judged_claim(claim, _requirement(claim, study), judgement)
 
 
-def _roles_of(claim: Claim) -> set[str]:
+def roles_of(claim: Claim) -> set[str]:
     """The roles that a claim speaks of."""
     figures = [
         figure
@@ -213,11 +213,16 @@ def below_scale(claim: Claim, evidence: FigureEvidence) -> Judgement | None:
     if unknown:
         return untested_for(f"it depends on {' and '.join(unknown)}, which was not measured: {claim.scale_matters}")
     small = [
-        f"{_scale_title(name)}: {_number(value)}, at least {_number(claim.min_scale[name])}"
+        f"{_scale_title(name)}: {_number(value)}{_arithmetic(evidence, name)}, at least {_number(claim.min_scale[name])}"
         for name, value in found.items()
         if value is not None and value < claim.min_scale[name]
     ]
     return Judgement("below minimum scale", f"{'; '.join(small)}: {claim.scale_matters}") if small else None
+
+
+def _arithmetic(evidence: FigureEvidence, name: str) -> str:
+    arithmetic = evidence.arithmetic(name) if name in SCALES else ""
+    return f" ({arithmetic})" if arithmetic else ""
 
 
 def _number(value: float) -> str:
@@ -277,7 +282,7 @@ def _judgement(claim: Claim, study: HasClaims, by: Sequence[Measured]) -> Judgem
     if any(measurement.answers_equal is False for measurement in by):
         return Judgement("inconclusive", "the databases did not give equal answers")
     few_blocks = next(
-        (why for measurement in by if (why := measurement.evidence.too_few_blocks([*claim.requires, *_roles_of(claim)]))), None
+        (why for measurement in by if (why := measurement.evidence.too_few_blocks([*claim.requires, *roles_of(claim)]))), None
     )
     if few_blocks:
         return Judgement("inconclusive", few_blocks)
@@ -289,7 +294,7 @@ def _untestable(claim: Claim, measurement: Measured) -> str | None:
     dataset = measurement.evidence.result.manifest.plan.dataset["name"]
     if claim.datasets and dataset not in claim.datasets:
         return f"it is about values or sizes of {', '.join(claim.datasets)}, which {dataset} does not have"
-    substitutes = sorted({variant for role, variant in measurement.substitutes.items() if role in _roles_of(claim)})
+    substitutes = sorted({variant for role, variant in measurement.substitutes.items() if role in roles_of(claim)})
     if claim.own_systems_only and substitutes:
         return f"{claim.own_systems_only}: {', '.join(substitutes)} cannot judge it"
     return None

@@ -13,7 +13,8 @@ from sensorbench.cli.output import print_outcome, show_written
 from sensorbench.cli.printing import print_json
 from sensorbench.paths import new_results_folder
 from sensorbench.progress import ProgressReporter
-from sensorbench.results.summary.comparison import ComparisonSummary, SeriesSummary
+from sensorbench.results.summary.comparison import ComparisonSummary
+from sensorbench.results.summary.series import SeriesSummary
 from sensorbench.studies import StudyOptions, require_study
 
 

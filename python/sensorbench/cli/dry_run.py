@@ -32,6 +32,9 @@ def show_budget(budget: Budget) -> None:
 def _print_budget(budget: Budget, screen: Console) -> None:
     _print_estimate(budget.estimate, screen)
     default = " (the default; --budget or --scale changes it)" if budget.is_default else ""
+    if budget.left_out:
+        left_out = f"left out, because they do not fit into the budget: {', '.join(budget.left_out)}"
+        screen.print(f"{left_out}. Claims about them are not tested", style="bold", highlight=False)
     screen.print(f"budget: {length(budget.budget_s)}{default}; the same without a pilot:", highlight=False)
     screen.print(f"  {shlex.join(budget.command)}", highlight=False)
     screen.print("Results at another scale are not comparable with these.", highlight=False)
@@ -50,15 +53,17 @@ def _print_estimate(planned: Estimate, screen: Console) -> None:
     pilot = "" if planned.pilot_s is None else f" (by a pilot of {length(planned.pilot_s)})"
     took = "not known" if planned.time_s is None else f"about {length(planned.time_s)}"
     screen.print(f"time: {took}{pilot}", style="bold", highlight=False)
+    for command in planned.commands:
+        screen.print(command, highlight=False, markup=False, soft_wrap=True)
     for note in planned.notes:
         screen.print(f"note: {note}", highlight=False)
 
 
 def _print_part(part: PartEstimate, screen: Console) -> None:
     name = f"{part.name}: " if part.name and part.name != part.data else ""
-    readings = "" if part.readings is None else f", about {part.readings:,} readings"
+    rows = "" if part.readings is None else f", about {part.readings:,} rows"
     took = "" if part.time_s is None else f"; about {length(part.time_s)}"
-    screen.print(f"{name}{part.data}{readings}{took}", highlight=False)
+    screen.print(f"{name}{part.data}{rows}{took}", highlight=False)
     names = ("variant", "rows", "operations per run", "runs", "load", "per run", "disk", "memory", "")
     table = new_table(*names, texts={"variant", ""}, wide=True)
     for variant in part.variants:

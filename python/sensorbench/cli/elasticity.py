@@ -1,6 +1,6 @@
 """`sensorbench elasticity`: what it costs when a loaded cluster changes, and when it is stable again."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -9,21 +9,19 @@ import typer
 from rich.table import Table
 
 from sensorbench.analysis.elasticity import MIN_SETS, Elasticity, Sets, Stability, elasticity, stability
+from sensorbench.app import elasticity as clusters
 from sensorbench.app import reports
-from sensorbench.app.run import run_and_report
+from sensorbench.app.elasticity import run_cluster, run_works, works_in_order
 from sensorbench.benchmarks.elasticity import (
-    ElasticityBenchmark,
     ElasticityOptions,
     ElasticitySpec,
     ElasticityStudyOptions,
     estimate_elasticity,
-    nodes_of_study,
-    planned,
     spec_of,
 )
-from sensorbench.cli.dry_run import show_dry_run
+from sensorbench.cli.dry_run import length, show_dry_run
 from sensorbench.cli.model_options import takes
-from sensorbench.cli.options import DropAfter, DryRun, Json, NoOpen, Out, Replace
+from sensorbench.cli.options import DropAfter, DryRun, Json, NoOpen, Out, Replace, Resume
 from sensorbench.cli.output import (
     print_claims,
     published_claims_as_json,
@@ -32,14 +30,22 @@ from sensorbench.cli.output import (
 from sensorbench.cli.printing import new_table, print_json
 from sensorbench.cli.published import planned_tables, show_published_and_claims
 from sensorbench.dataset import open_dataset
-from sensorbench.errors import DiskFullError, FailedError, InterruptedRunError, UsageError
+from sensorbench.errors import UsageError
 from sensorbench.paths import check_is_free, is_summary_of, new_results_folder
 from sensorbench.progress import ProgressReporter, console, error_console, print_labelled
 from sensorbench.report import formatting
 from sensorbench.results.elasticity import COMPARISON, works_of
 from sensorbench.results.request_sets import read_sets
 from sensorbench.results.summary.elasticity import ElasticityComparisonSummary, ElasticitySummary, Transition
-from sensorbench.studies.elasticity import ELASTICITY, ElasticityStudy
+from sensorbench.studies.elasticity import (
+    ELASTICITY,
+    ChosenBudget,
+    Deadline,
+    ElasticityStudy,
+    choose,
+    expected,
+    parts_of,
+)
 
 app = typer.Typer(help="What it costs when a loaded cluster changes, and when it is stable again.", no_args_is_help=True)
 
@@ -117,44 +123,16 @@ def run(
 
     if dry_run:
         turns = [[spec(text, number) for text in options.targets] for number in range(options.repetitions)]
-        show_dry_run(estimate_elasticity("Changes of a cluster under load", turns, options.scale, folder), as_json=json)
+        show_dry_run(estimate_elasticity("Changes of a cluster under load", {"": turns}, options.scale, folder), as_json=json)
         return
     if len(options.targets) == 1 and options.repetitions == 1:
-        written = _run_one(spec(options.targets[0], 0), folder, reporter)
+        written = run_cluster(spec(options.targets[0], 0), folder, reporter)
         show_written(written, print_elasticity, no_open=no_open, as_json=json)
         return
-    _run_interleaved(options.targets, options.repetitions, spec, folder, reporter)
-    show_elasticity_comparison(works_of(folder), folder, no_open=no_open, as_json=json)
-
-
-def _run_interleaved(
-    targets: Sequence[str], repetitions: int, spec: Callable[[str, int], ElasticitySpec], folder: Path, reporter: ProgressReporter
-) -> None:
-    """Carries out what is wished of each target, as many times; where that is cut short, what is complete is compared."""
-    # Whatever is wrong with one of them is said before the first begins.
-    turns = [[spec(text, number) for text in targets] for number in range(repetitions)]
+    works = works_in_order(options.targets, options.repetitions, spec)
     check_is_free(folder)
-    folders: list[Path] = []
-    try:
-        for number, one_turn in enumerate(turns, start=1):
-            # A B, B A: none is always the first.
-            for elasticity_spec in one_turn if number % 2 else one_turn[::-1]:
-                reporter.say(f"{elasticity_spec.target.label}, {number} of {repetitions}")
-                _run_one(elasticity_spec, folder / f"{elasticity_spec.target.label}-{number}", reporter)
-                folders.append(folder / f"{elasticity_spec.target.label}-{number}")
-    except (InterruptedRunError, FailedError):
-        if folders:
-            _compare_what_is_there(folders, folder, reporter)
-        raise
-
-
-def _compare_what_is_there(folders: Sequence[Path], folder: Path, reporter: ProgressReporter) -> None:
-    """Writes the comparison of what is complete. That it cannot be written must not hide why the rest was cut short."""
-    try:
-        _, page = reports.write_elasticity_comparison(folders, folder)
-        reporter.say(f"comparison until then: {page}")
-    except (DiskFullError, OSError) as error:
-        reporter.warn(f"no comparison could be written: {error}; `sensorbench report {folder}` writes it later")
+    run_works(works, folder, reporter)
+    show_elasticity_comparison(works_of(folder), folder, no_open=no_open, as_json=json)
 
 
 def show_elasticity_study(study: ElasticityStudy, *, as_json: bool) -> None:
@@ -170,9 +148,12 @@ def show_elasticity_study(study: ElasticityStudy, *, as_json: bool) -> None:
     screen.print(file.question)
     screen.print(f"source: {file.source}", highlight=False)
     screen.print(
-        f"{' and '.join(file.targets)}, {file.nodes} node at the start: {', then '.join(file.changes)}; {file.repetitions} times each\n",
+        f"{', '.join(file.systems)}; {file.nodes} nodes at the start with {file.server_memory} of memory, {file.repetitions} times each:",
         highlight=False,
     )
+    for name, scenario in file.scenarios.items():
+        screen.print(f"  {name}: {scenario.title} ({', then '.join(scenario.changes)})", highlight=False, markup=False)
+    screen.print()
     show_published_and_claims(study.name, study.claims)
 
 
@@ -180,6 +161,7 @@ def show_elasticity_study(study: ElasticityStudy, *, as_json: bool) -> None:
 def run_study(
     options: ElasticityStudyOptions,
     out: Out = None,
+    resume: Resume = False,
     replace: Replace = False,
     drop_after: DropAfter = False,
     dry_run: DryRun = False,
@@ -187,26 +169,53 @@ def run_study(
     json: Json = False,
 ) -> None:
     """Let clusters grow under load, compare what that cost, judge the claims, write a report."""
-    file = ELASTICITY.file
-    folder, reporter = out or new_results_folder(ELASTICITY.name), ProgressReporter()
-    whole = options.with_study(tuple(file.targets), tuple(file.changes), file.dataset, file.repetitions)
-    articles = open_dataset(whole.dataset, scale=whole.scale, reporter=reporter)
-
-    def spec(text: str, number: int) -> ElasticitySpec:
-        nodes = nodes_of_study(text, file.nodes)
-        return spec_of(whole.model_copy(update={"nodes": nodes}), text, number, articles, replace=replace, drop_after=drop_after)
-
+    file, reporter = ELASTICITY.file, ProgressReporter()
+    folder = out or new_results_folder(ELASTICITY.name)
+    budget_s, deadline = options.budget, None
+    if resume:
+        options = clusters.as_planned(options, folder)
+        deadline = Deadline(budget_s, expected(file, options, parts_of(file, options))) if budget_s is not None else None
+    elif budget_s is not None:
+        chosen = choose(file, options, budget_s)
+        options, deadline = chosen.options, Deadline(budget_s, chosen.expected_s)
+        reporter.say(_described_budget(chosen, budget_s))
     if dry_run:
-        turns = [[spec(text, number) for text in whole.targets] for number in range(whole.repetitions)]
-        show_dry_run(estimate_elasticity(file.title, turns, whole.scale, folder), as_json=json)
+        _show_plan_of_study(options, folder, reporter, as_json=json)
         return
-    _run_interleaved(whole.targets, whole.repetitions, spec, folder, reporter)
+    clusters.run_study(file, options, folder, reporter, deadline=deadline, resume=resume, replace=replace, drop_after=drop_after)
     show_elasticity_comparison(works_of(folder), folder, no_open=no_open, as_json=json)
 
 
-def _run_one(spec: ElasticitySpec, folder: Path, reporter: ProgressReporter) -> tuple[ElasticitySummary, Path]:
-    """Carries out a wish and writes its report."""
-    return run_and_report(ElasticityBenchmark(), planned(spec, folder), folder, reporter, reports.ELASTICITY.write)
+def _described_budget(chosen: ChosenBudget, budget_s: float) -> str:
+    """What a budget was turned into, and what it is not enough for."""
+    options, total_s = chosen.options, chosen.total_s
+    text = (
+        f"budget {length(budget_s)}: scale {options.used_scale:g}, sets of {options.operations} requests of a thread, {options.executions} of them a "
+        f"measurement; {len(chosen.parts)} parts take about {length(total_s)}, by arithmetic"
+    )
+    return (
+        text
+        if total_s <= budget_s
+        else f"{text}. Those that do not fit are left: --resume goes on with them, each time for as long"
+    )
+
+
+def _show_plan_of_study(options: ElasticityStudyOptions, folder: Path, reporter: ProgressReporter, *, as_json: bool) -> None:
+    """Prints what the study would do, each scenario by itself."""
+    parts = parts_of(ELASTICITY.file, options)
+    articles = open_dataset(parts[0].options.dataset, scale=options.used_scale, reporter=reporter)
+    turns: dict[str, list[list[ElasticitySpec]]] = {}
+    for part in parts:
+        of_scenario = turns.setdefault(part.scenario, [])
+        if len(of_scenario) < part.repetition:
+            of_scenario.append([])
+        of_scenario[-1].append(part.spec(articles))
+    # All but the first turn are as they are carried out: the estimate itself turns every other one around.
+    in_order = {name: [turn if number % 2 == 0 else turn[::-1] for number, turn in enumerate(of)] for name, of in turns.items()}
+    expected_s = expected(ELASTICITY.file, options, parts)
+    of_scenarios = {name: sum(expected_s[part.name] for part in parts if part.scenario == name) for name in turns}
+    estimate = estimate_elasticity(ELASTICITY.file.title, in_order, options.used_scale, folder, of_scenarios)
+    show_dry_run(estimate, as_json=as_json)
 
 
 @app.command("compare")
@@ -278,7 +287,11 @@ def _cells(transition: Transition) -> list[str]:
         f"{transition.nodes}",
         formatting.duration(transition.transfer_s),
         formatting.duration(stable.total_s if stable else None),
-        formatting.significant(stable.score.elasticity) if stable and stable.score else "–",
+        formatting.significant(stable.score.elasticity)
+        if stable and stable.score
+        else "no data moved"
+        if transition.moved_nothing
+        else "–",
         formatting.duration(transition.before.mean_s if transition.before else None),
         formatting.duration(after.mean_s if after else None),
         formatting.duration(transition.dip.recovered_s if transition.dip else None),

@@ -7,8 +7,8 @@ from rich.table import Table
 
 from sensorbench.app import reports
 from sensorbench.app.run import run_and_report
-from sensorbench.benchmarks.factors import FactorOptions, FactorsBenchmark, FactorsPlan, check, estimate_factors
-from sensorbench.cli.dry_run import show_dry_run
+from sensorbench.benchmarks.factors import FactorOptions, FactorsBenchmark, FactorsPlan, estimate_factors
+from sensorbench.cli.dry_run import length, show_dry_run
 from sensorbench.cli.model_options import takes
 from sensorbench.cli.options import DryRun, Json, NoOpen, Out, Resume, require_out
 from sensorbench.cli.output import (
@@ -19,9 +19,11 @@ from sensorbench.cli.printing import new_table, print_json
 from sensorbench.cli.published import planned_tables, show_published_and_claims
 from sensorbench.paths import new_results_folder
 from sensorbench.progress import ProgressReporter, console, print_labelled
+from sensorbench.report import formatting
 from sensorbench.results.summary.factors import FactorsSummary
 from sensorbench.studies import FACTOR_STUDIES
 from sensorbench.studies.factors import FactorStudy
+from sensorbench.studies.factors_budget import expected_s, plan_factors
 
 
 def show_factor_study(study: FactorStudy, *, as_json: bool) -> None:
@@ -65,18 +67,31 @@ def run_study(
     """Measure levels of server settings on fresh servers, judge the claims, write a report."""
     require_out(resume, out)
     name = study.info_name or ""
-    plan = FactorsPlan(name, FACTOR_STUDIES[name].file, options)
-    check(plan)
     folder, reporter = out or new_results_folder(name), ProgressReporter()
+    plan = plan_factors(FACTOR_STUDIES[name], options, folder, resume=resume)
+    if options.budget is not None:
+        _say_budget(plan, options.budget, reporter)
     if dry_run:
         show_dry_run(estimate_factors(plan, folder), as_json=json)
         return
     reporter.say(
-        f"{plan.file.title}: {plan.bench.records:,} records, {len(plan.cells())} configurations under their loads, {plan.rounds} rounds, "
+        f"{plan.file.title}: {plan.bench.records:,} records, {len(plan.cells())} configurations under their loads, {formatting.counted(plan.rounds, 'round')}, "
         f"each on fresh servers; results go to {folder}"
     )
     written = run_and_report(FactorsBenchmark(), plan, folder, reporter, reports.FACTORS.write, resume=resume)
     show_written(written, print_factors, no_open=no_open, as_json=json)
+
+
+def _say_budget(plan: FactorsPlan, budget_s: float, reporter: ProgressReporter) -> None:
+    """Says what a budget was turned into."""
+    total_s = expected_s(plan)
+    left = f"; left out: {'; '.join(plan.left_out)}" if plan.left_out else ""
+    more = "" if total_s <= budget_s else ". What does not fit is left: --resume goes on with it, each time for as long"
+    reporter.say(
+        f"budget {length(budget_s)}: scale {plan.options.used_scale:g}, the {len(plan.cells())} configurations that claims need in "
+        f"{formatting.counted(plan.rounds, 'round')}{left}. "
+        f"They take about {length(total_s)}, by arithmetic{more}"
+    )
 
 
 def print_factors(summary: FactorsSummary, page: Path) -> None:
@@ -85,6 +100,8 @@ def print_factors(summary: FactorsSummary, page: Path) -> None:
     # The chart library takes its time to be imported.
     from sensorbench.report.factors import headline
 
+    if summary.status != "complete":
+        screen.print(f"{summary.status}: {summary.reason}", style="yellow", highlight=False)
     screen.print(headline(summary), style="bold", highlight=False)
     for caveat in summary.warnings:
         print_labelled(screen, "note", f"{caveat.text} {caveat.action}")

@@ -1,6 +1,6 @@
 """What commands print, and where results go."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,12 +15,15 @@ from sensorbench.progress import ProgressReporter, console, print_labelled
 from sensorbench.report import answer, formatting
 from sensorbench.results.summary.claims import JudgedClaim, MeasuredFigure
 from sensorbench.results.summary.comparison import ComparisonSummary, RankedVariant
+from sensorbench.results.summary.envelope import Caveat
 
 Shown = TypeVar("Shown")
 
 RESULTS_FOLDER = Path("results")
 # More variants do not fit beside one another.
 MAX_COLUMNS = 6
+# Of more variants the same is not said of each.
+MAX_ALIKE = 3
 
 
 def show_written(written: tuple[Shown, Path], show: Callable[[Shown, Path], None], *, no_open: bool, as_json: bool) -> None:
@@ -68,10 +71,24 @@ def print_outcome(summary: ComparisonSummary, page: Path) -> None:
         screen.print(f"{formatting.described_stall(summary.result.stall)}.", highlight=False)
     equal = {True: "all answers were equal", False: "ANSWERS DIFFER", None: "answers were not compared"}[summary.answers_equal]
     screen.print(f"{equal}; report: {page}", highlight=False)
-    for caveat in summary.warnings:
-        if caveat.kind != "embedded":
-            about = f"{formatting.variant(caveat.variant)}: " if caveat.variant else ""
-            print_labelled(screen, "note", f"{about}{caveat.text} {caveat.action}")
+    for note in notes_of(caveat for caveat in summary.warnings if caveat.kind != "embedded"):
+        print_labelled(screen, "note", note)
+
+
+def notes_of(caveats: Iterable[Caveat]) -> list[str]:
+    """Warnings as lines. Of many variants most have the same: those of a kind are then one line, and the report has all of them."""
+    by_kind: dict[str, list[Caveat]] = {}
+    for caveat in caveats:
+        by_kind.setdefault(caveat.kind, []).append(caveat)
+    return [line for kind, alike in by_kind.items() for line in _lines(kind, alike)]
+
+
+def _lines(kind: str, alike: Sequence[Caveat]) -> list[str]:
+    if len(alike) > MAX_ALIKE:
+        actions = " ".join(dict.fromkeys(caveat.action for caveat in alike))
+        return [f"{len(alike)} variants: {kind}; the report says what of each. {actions}"]
+    about = [f"{formatting.variant(caveat.variant)}: " if caveat.variant else "" for caveat in alike]
+    return [f"{whose}{caveat.text} {caveat.action}" for whose, caveat in zip(about, alike, strict=True)]
 
 
 def _figures(summary: ComparisonSummary) -> Table:

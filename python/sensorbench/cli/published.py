@@ -13,8 +13,7 @@ from sensorbench.cli.output import published_claims
 from sensorbench.cli.printing import new_table
 from sensorbench.errors import UsageError
 from sensorbench.progress import console
-from sensorbench.report import formatting
-from sensorbench.report.published import measured_text
+from sensorbench.report.published import measured_text, ratio_text
 from sensorbench.results.elasticity import COMPARISON as CLUSTERS_KIND
 from sensorbench.results.summary.published import PublishedTable
 from sensorbench.studies.elasticity import ELASTICITY
@@ -83,7 +82,7 @@ def cells(tables: Sequence[PublishedTable]) -> Table:
                 cell.column,
                 cell.as_printed,
                 "" if cell.measured is None else measured_text(cell),
-                "" if cell.ratio is None else formatting.times(cell.ratio),
+                ratio_text(cell),
                 cell.state,
                 "; ".join(filter(None, [cell.why, cell.note])),
             )

@@ -20,8 +20,9 @@ from sensorbench.results import read_comparison
 from sensorbench.results.elasticity import COMPARISON
 from sensorbench.results.series import parts_with_results, read_series
 from sensorbench.results.summary.claims import JudgedClaim
-from sensorbench.results.summary.comparison import ComparisonSummary, SeriesSummary
+from sensorbench.results.summary.comparison import ComparisonSummary
 from sensorbench.results.summary.envelope import Summary
+from sensorbench.results.summary.series import SeriesSummary
 from sensorbench.results.summary.tools import CassandraStressSummary, YcsbSummary
 from sensorbench.studies import summarise
 from sensorbench.studies.series import summarise_series

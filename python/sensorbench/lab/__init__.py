@@ -4,16 +4,18 @@ from sensorbench.lab.database import Snapshot
 from sensorbench.lab.insight import insight, node_prefix
 from sensorbench.lab.instance import Instance, Node, find_instance, read_instances
 from sensorbench.lab.lab import (
-    ServerSpec,
     add_node,
     add_nodes,
     at_once_costs,
+    balance,
     borrowed,
     down,
     down_all,
+    drop_moved,
     empty_caches,
     foreign,
     instance_at,
+    keep,
     knows_is_down,
     min_memory,
     process_ids,
@@ -37,7 +39,8 @@ from sensorbench.lab.limits import parse_cpus, parse_memory
 from sensorbench.lab.load_tools import LoadFile, LoadTool
 from sensorbench.lab.loading import ToolProgress, load_tools, require_tool, run_load_tool
 from sensorbench.lab.overview import databases, status
-from sensorbench.lab.registry import LAB_DATABASES, clusters
+from sensorbench.lab.registry import LAB_DATABASES, clusters, keeps_data
+from sensorbench.lab.server_spec import ServerSpec
 from sensorbench.lab.state_dirs import instances_folder
 
 __all__ = [
@@ -52,17 +55,21 @@ __all__ = [
     "add_node",
     "add_nodes",
     "at_once_costs",
+    "balance",
     "borrowed",
     "clusters",
     "databases",
     "down",
     "down_all",
+    "drop_moved",
     "empty_caches",
     "find_instance",
     "foreign",
     "insight",
     "instance_at",
     "instances_folder",
+    "keep",
+    "keeps_data",
     "knows_is_down",
     "load_tools",
     "min_memory",

@@ -26,6 +26,20 @@ def lease(nodes: int, port: int, other_ports: Sequence[int], taken: set[int]) ->
     raise FailedError(f"no free address below {_SUBNET}{ports}; end instances with: sensorbench lab down NAME")
 
 
+def share(cluster: int, nodes: int, ports: Sequence[int]) -> tuple[int, int]:
+    """The addresses of another instance, for nodes beside its own: its cluster, and the first of the ports, all of which must be free there.
+
+    Raises:
+        FailedError: where one is taken.
+
+    """
+    for node in range(1, nodes + 1):
+        for port in ports:
+            if not is_free(cluster, node, port):
+                raise FailedError(f"{address(cluster, node)}:{port} is in use by somebody else")
+    return cluster, ports[0]
+
+
 def address(cluster: int, node: int) -> str:
     """The address of a node; nodes count from 1."""
     return f"{_SUBNET}.{cluster}.{node}"

@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from sensorbench._engine import Target
 from sensorbench.errors import EngineError, FailedError
@@ -51,6 +52,16 @@ class Place:
 
 
 @dataclass(frozen=True)
+class KeptFiles:
+    """What of a node's data folder others start with: these folders in it. Files whose names end so are never written again once they are
+    there, so that nodes can share them; all others are copied.
+    """
+
+    folders: tuple[str, ...]
+    immutable: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Snapshot:
     """Everything that a server holds in memory, written to disk by its own command: bytes of the file, and how long it took (s)."""
 
@@ -75,10 +86,14 @@ class LabDatabase(ABC):
     used_as: str = "--target"
     # The port of a process that the nodes need beside them, which is started first and goes on when they are started again.
     coordinator_port: int | None = None
-    # Options of a target's URL that need something that only a started server brings: they are checked when it is up.
-    options_of_its_own: tuple[str, ...] = ()
+    # Options of a target's URL that need something that only a started server brings, with their values: the driver checks them when it is up.
+    options_of_its_own: Mapping[str, tuple[str, ...]] = MappingProxyType({})
     # Its own tools for loading, which options of targets name by load=.
     load_tools: tuple[LoadTool, ...] = ()
+    # How nodes start with the data of others; None where that is not known.
+    kept_files: KeptFiles | None = None
+    # Whether its servers run in a network namespace of their own, because they listen on every address.
+    is_isolated: bool = False
     stop_signal: int = signal.SIGTERM
     ready_within_s: float = 60.0
 
@@ -177,6 +192,10 @@ class LabDatabase(ABC):
         """Empties the caches of a node while it runs. Raises FailedError where a server cannot do that."""
         raise FailedError(f"{self.name} cannot empty its caches while it runs")
 
+    def write_all(self, instance: Instance, node: Node, user: ServerUser) -> None:
+        """Has a node write to its data files all that it has in memory or in a log, before it ends and others start with them."""
+        raise FailedError(f"{self.name}: nodes cannot start with the data of others")
+
     def snapshot(self, instance: Instance, node: Node, software: Path, user: ServerUser) -> Snapshot | None:
         """Has a node write its data to disk, for what that takes; the file goes again. None of a server that has no such command."""
         return None
@@ -207,6 +226,12 @@ class LabCluster(LabDatabase):
     def knows_is_down(self, instance: Instance, node: Node, software: Path, user: ServerUser) -> bool:
         """Whether the other nodes have noticed that a node does not answer; False where they do not tell."""
         return False
+
+    def balance(self, instance: Instance) -> None:
+        """Has all nodes take equal shares of the data; nothing where they always do. Raises FailedError."""
+
+    def drop_moved(self, instance: Instance, user: ServerUser) -> None:
+        """Has all nodes delete what they still hold of data that have moved to others; nothing where they always do. Raises FailedError."""
 
     def rejoin(self, instance: Instance, software: Path, user: ServerUser) -> None:
         """Waits until all that run know of each other, after a node was started again."""

@@ -18,12 +18,13 @@ def node_prefix(instance: Instance, node: Node) -> str:
 
 def insight(instance: Instance, node: Node) -> dict[str, float]:
     """Counters and gauges of a node, or of the coordinator; nothing of one that is down. `lab.disk_bytes` is what the node's folder of data
-    takes on disk.
+    takes on disk; `lab.load_average` is that of the machine over the last minute, which all processes on it share.
     """
     if node.find() is None:
         return {}
     own = LAB_SERVERS[instance.database].insight(instance, node)
-    return {**own, "lab.disk_bytes": float(_bytes_on_disk(instance.data_folder(node)))}
+    disk_bytes = float(_bytes_on_disk(instance.data_folder(node)))
+    return {**own, "lab.disk_bytes": disk_bytes, "lab.load_average": os.getloadavg()[0]}
 
 
 def _bytes_on_disk(folder: Path) -> int:

@@ -51,7 +51,8 @@ class Instance(BaseModel):
     # Who starts it; and whether it goes with that process or stays until it is taken down.
     owner: ProcessId
     stays: bool
-    state: Literal["starting", "running"] = "starting"
+    # One that is kept is down for good: others start with its data.
+    state: Literal["starting", "running", "kept"] = "starting"
     cluster: int
     replicas: int = 0
     nodes: list[Node]
@@ -60,6 +61,13 @@ class Instance(BaseModel):
     settings: dict[str, str] = {}
     limits: Limits = Limits()
     server_user: str
+    # The kept instance with whose data its nodes started.
+    data_of: str | None = None
+
+    @property
+    def cluster_name(self) -> str:
+        """What its nodes call their cluster, which stands in their data."""
+        return self.data_of or self.name
 
     @property
     def folder(self) -> Path:

@@ -8,17 +8,18 @@ import os
 import re
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import psutil
 
 from sensorbench.errors import FailedError, UsageError
-from sensorbench.lab import addresses, processes
+from sensorbench.lab import addresses, isolation, processes
 from sensorbench.lab.database import LabCluster, LabDatabase, Place, Snapshot
 from sensorbench.lab.instance import RECORD_FILE, Instance, Node, find_instance, read_instances
-from sensorbench.lab.limits import limits, remove_group
+from sensorbench.lab.kept_data import check_kept
+from sensorbench.lab.limits import apply_memory, limits, of_more_nodes, remove_group
 from sensorbench.lab.locks import locked
 from sensorbench.lab.nodes import (
     KEEP_WITHIN_S,
@@ -35,29 +36,11 @@ from sensorbench.lab.nodes import (
 )
 from sensorbench.lab.processes import ProcessId
 from sensorbench.lab.registry import LAB_SERVERS, require_server
+from sensorbench.lab.server_spec import ServerSpec
 from sensorbench.lab.software import Source
 from sensorbench.lab.state_dirs import ServerUser, instances_folder
 
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,30}")
-
-
-@dataclass(frozen=True)
-class ServerSpec:
-    """What is to be started."""
-
-    database: str
-    name: str | None = None
-    version: str | None = None
-    nodes: int | None = None
-    replicas: int = 0
-    settings: dict[str, str] = field(default_factory=dict)
-    cpus: list[int] | None = None
-    # Of all nodes together.
-    memory_bytes: int | None = None
-    # Whether caches and heaps are set such that they fit into `memory_bytes`, where `settings` says nothing else.
-    fits_memory: bool = False
-    # Whether it goes on when the process that started it ends.
-    stays: bool = True
 
 
 def up(spec: ServerSpec) -> Instance:
@@ -69,6 +52,8 @@ def up(spec: ServerSpec) -> Instance:
     sweep()
     database, source = _wanted(spec)
     _check(spec, database)
+    if database.is_isolated and (missing := isolation.missing()):
+        raise UsageError(f"{database.name} cannot be started here: {missing}")
     software, user = source.get(), database.user()
     if spec.fits_memory and spec.memory_bytes:
         of_a_node = database.memory_settings(spec.memory_bytes // (spec.nodes or database.nodes))
@@ -202,7 +187,8 @@ def add_nodes(name: str, count: int, report: Report | None = None) -> list[Node]
     """
     instance, database, software, user = _cluster(name)
     nodes = [_next_node(instance, number, database) for number in range(1, count + 1)]
-    started = instance.model_copy(update={"nodes": [*instance.nodes, *nodes]})
+    more = of_more_nodes(instance.limits, len(instance.nodes), len(instance.nodes) + count)
+    started = instance.model_copy(update={"nodes": [*instance.nodes, *nodes], "limits": more})
     started.write()
     try:
         start_coordinator_again(started, database, software, user)
@@ -215,6 +201,7 @@ def add_nodes(name: str, count: int, report: Report | None = None) -> list[Node]
     except BaseException:
         for node in nodes:
             end_and_remove_node(instance, node, database)
+        apply_memory(instance.limits)
         instance.write()
         raise
     return nodes
@@ -233,6 +220,18 @@ def _next_node(instance: Instance, ahead: int, database: LabDatabase) -> Node:
 def at_once_costs(name: str) -> str:
     """What it costs when nodes of a cluster join all at once, in words."""
     return _cluster(name)[1].at_once_costs
+
+
+def balance(name: str) -> None:
+    """Has all nodes of a cluster take equal shares of the data. Raises FailedError."""
+    instance, database, _, _ = _cluster(name)
+    database.balance(instance)
+
+
+def drop_moved(name: str) -> None:
+    """Has all nodes of a cluster delete what they still hold of data that have moved to others. Raises FailedError."""
+    instance, database, _, user = _cluster(name)
+    database.drop_moved(instance, user)
 
 
 def start_node(name: str, number: int | None = None) -> Node:
@@ -285,6 +284,17 @@ def stop(name: str) -> None:
         end_process(node, database, patience_s=KEEP_WITHIN_S)
 
 
+def keep(name: str) -> None:
+    """Ends an instance for good whose nodes write everything before: others start with their data (`data_of`). Raises FailedError."""
+    instance, database, _, user = _known(name)
+    for node in instance.nodes:
+        database.write_all(instance, node, user)
+    for node in instance.nodes:
+        end_process(node, database)
+    instance.state = "kept"
+    instance.write()
+
+
 def start(name: str) -> Instance:
     """Starts an instance again that was stopped, with the data that it has on disk, and returns when it answers."""
     instance, database, software, user = _known(name)
@@ -327,7 +337,9 @@ def remove_node(name: str, number: int | None = None) -> Node:
         raise UsageError(f"{name} has {len(instance.nodes)} nodes, which is the least for {database.name}")
     database.remove_node(instance, node, software, user)
     end_and_remove_node(instance, node, database)
-    instance.model_copy(update={"nodes": [other for other in instance.nodes if other is not node]}).write()
+    left = instance.model_copy(update={"nodes": [other for other in instance.nodes if other is not node]})
+    left.write()
+    left.model_copy(update={"limits": of_more_nodes(left.limits, len(instance.nodes), len(left.nodes))}).write()
     return node
 
 
@@ -389,9 +401,16 @@ def _planned(spec: ServerSpec, database: LabDatabase, version: str, user: Server
         )
     masters = spec.nodes or database.nodes
     count = masters * (1 + spec.replicas)
-    cluster, port = addresses.lease(
-        count, database.port, database.other_ports, {instance.cluster for instance in read_instances()}
-    )
+    if spec.data_of is not None:
+        kept = find_instance(spec.data_of)
+        check_kept(kept, database, version, count)
+        cluster, port = addresses.share(kept.cluster, count, (database.port, *database.other_ports))
+    elif spec.beside is not None:
+        cluster, port = addresses.share(find_instance(spec.beside).cluster, count, (database.port, *database.other_ports))
+    else:
+        others = {instance.cluster for instance in read_instances()} | isolation.taken_clusters()
+        cluster, port = addresses.lease(count, database.port, database.other_ports, others)
+    host = isolation.address(cluster) if database.is_isolated else None
     return Instance(
         name=name,
         database=database.name,
@@ -401,11 +420,12 @@ def _planned(spec: ServerSpec, database: LabDatabase, version: str, user: Server
         stays=spec.stays,
         cluster=cluster,
         replicas=spec.replicas,
-        nodes=[Node(number=number, host=addresses.address(cluster, number), port=port) for number in range(1, count + 1)],
+        nodes=[Node(number=number, host=host or addresses.address(cluster, number), port=port) for number in range(1, count + 1)],
         coordinator=planned_coordinator(cluster, database),
         settings=spec.settings,
         limits=limits(name, spec.cpus, spec.memory_bytes),
         server_user=user.name,
+        data_of=spec.data_of,
     )
 
 
@@ -463,9 +483,9 @@ def server_processes(instance: Instance) -> dict[str, psutil.Process]:
 def instance_at(url: str) -> Instance | None:
     """The instance whose server a target's URL names by an address of its own; None when it is no server of the lab."""
     hosts = set(url.partition("://")[2].partition("?")[0].partition("/")[0].split(","))
-    return next(
-        (instance for instance in _sound_instances() if hosts & {f"{node.host}:{node.port}" for node in instance.nodes}), None
-    )
+    # Instances that started with the data of a kept one have its addresses.
+    others = (instance for instance in _sound_instances() if instance.state != "kept")
+    return next((instance for instance in others if hosts & {f"{node.host}:{node.port}" for node in instance.nodes}), None)
 
 
 def process_ids(instance: Instance) -> list[int]:

@@ -6,12 +6,14 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from sensorbench.errors import UsageError
+from sensorbench.errors import FailedError, UsageError
 
 CGROUPS = Path("/sys/fs/cgroup")
 # The memory controller of version 1, which older systems and some virtual machines have instead.
 _VERSION_1 = CGROUPS / "memory"
 _SIZE = re.compile(r"(?P<number>\d+(\.\d+)?)\s*(?P<unit>[kKmMgGtT]?)i?[bB]?")
+# Where a cgroup of either version has its limit of memory, by how limits say that they are kept.
+_MEMORY_FILES = {"cgroup v2": "memory.max", "cgroup v1": "memory.limit_in_bytes"}
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
@@ -120,6 +122,28 @@ def _make_group_of_version_1(name: str, memory_bytes: int) -> Path | None:
         group.rmdir()
         return None
     return group
+
+
+def of_more_nodes(limits_: Limits, before: int, nodes: int) -> Limits:
+    """The limits of a cluster that has another number of nodes: what one may use stays the same. Raises FailedError where the kernel refuses."""
+    if limits_.memory_bytes is None or before == nodes:
+        return limits_
+    changed = limits_.model_copy(update={"memory_bytes": limits_.memory_bytes * nodes // before})
+    apply_memory(changed)
+    return changed
+
+
+def apply_memory(limits_: Limits) -> None:
+    """Has the cgroup keep the memory of limits, if there is one. Raises FailedError where the kernel refuses."""
+    file = _MEMORY_FILES.get(limits_.memory_by)
+    if limits_.group is None or file is None:
+        return
+    try:
+        (Path(limits_.group) / file).write_text(str(limits_.memory_bytes))
+    except OSError as error:
+        raise FailedError(
+            f"the memory of {limits_.group} cannot become {limits_.memory_bytes:,} bytes: {error.strerror}"
+        ) from None
 
 
 def enter_group(limits_: Limits, pid: int) -> None:

@@ -1,14 +1,16 @@
 """One node of an instance: its process is started, waited for until it answers, and ended."""
 
+import contextlib
 import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 from sensorbench.errors import FailedError
-from sensorbench.lab import addresses, processes
+from sensorbench.lab import addresses, isolation, processes
 from sensorbench.lab.database import LabDatabase, Place
-from sensorbench.lab.instance import COORDINATOR, Instance, Node
+from sensorbench.lab.instance import COORDINATOR, Instance, Node, find_instance
+from sensorbench.lab.kept_data import take_data
 from sensorbench.lab.limits import enter_group
 from sensorbench.lab.processes import ProcessId
 from sensorbench.lab.state_dirs import ServerUser
@@ -25,7 +27,8 @@ def planned_coordinator(cluster: int, database: LabDatabase) -> Node | None:
     """The process that the nodes of a cluster need beside them, on its own address; None for databases that need none."""
     if database.coordinator_port is None:
         return None
-    return Node(number=COORDINATOR, host=addresses.coordinator_address(cluster), port=database.coordinator_port)
+    host = isolation.address(cluster) if database.is_isolated else addresses.coordinator_address(cluster)
+    return Node(number=COORDINATOR, host=host, port=database.coordinator_port)
 
 
 def create_and_launch(place: Place, database: LabDatabase) -> None:
@@ -33,6 +36,8 @@ def create_and_launch(place: Place, database: LabDatabase) -> None:
     place.folder.mkdir(mode=0o700)
     place.user.owns(place.folder)
     database.set_up(place)
+    if place.instance.data_of is not None:
+        take_data(place, find_instance(place.instance.data_of), database)
     launch(place, database)
 
 
@@ -48,14 +53,15 @@ def start_coordinator_again(instance: Instance, database: LabDatabase, software:
 def launch(place: Place, database: LabDatabase) -> None:
     """Starts the process of a node that is set up, within the limits of its instance."""
     limits_ = place.instance.limits
-    started = processes.start(
-        database.command(place),
-        instance=place.instance.folder,
-        folder=place.folder,
-        user=place.user,
-        environment=database.environment_of(place),
-        cpus=limits_.cpus if limits_.cpus_by == "affinity" else None,
-    )
+    with isolation.entered(place.instance) if database.is_isolated else contextlib.nullcontext():
+        started = processes.start(
+            database.command(place),
+            instance=place.instance.folder,
+            folder=place.folder,
+            user=place.user,
+            environment=database.environment_of(place),
+            cpus=limits_.cpus if limits_.cpus_by == "affinity" else None,
+        )
     place.node.process = ProcessId.of(started.pid)
     enter_group(limits_, started.pid)
 

@@ -2,9 +2,11 @@
 
 from typing import NotRequired, TypedDict
 
+from sensorbench.lab import isolation
 from sensorbench.lab.instance import Instance, Node
 from sensorbench.lab.lab import url_of
 from sensorbench.lab.registry import LAB_SERVERS
+from sensorbench.lab.software import Source
 
 
 class NodeStatus(TypedDict):
@@ -94,9 +96,14 @@ def databases() -> list[StartableDatabase]:
             "database": database.name,
             "summary": database.summary,
             "versions": [
-                {"version": source.version, "here": source.is_there, "missing": None if source.is_there else source.missing()}
+                {"version": source.version, "here": source.is_there and refused is None, "missing": _missing(source, refused)}
                 for source in database.sources
             ],
         }
         for database in LAB_SERVERS.values()
+        for refused in [isolation.missing() if database.is_isolated else None]
     ]
+
+
+def _missing(source: Source, refused: str | None) -> str | None:
+    return refused or (None if source.is_there else source.missing())

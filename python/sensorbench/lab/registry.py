@@ -3,13 +3,19 @@
 from sensorbench.errors import UsageError
 from sensorbench.lab.database import LabCluster, LabDatabase
 from sensorbench.lab.databases.cassandra import Cassandra
+from sensorbench.lab.databases.clickhouse import Clickhouse
 from sensorbench.lab.databases.ferretdb import Ferretdb, FerretdbPostgresql
 from sensorbench.lab.databases.hbase import Hbase
 from sensorbench.lab.databases.influxdb import Influxdb
+from sensorbench.lab.databases.influxdb2 import Influxdb2
+from sensorbench.lab.databases.iotdb import Iotdb
 from sensorbench.lab.databases.mariadb import Mariadb
 from sensorbench.lab.databases.postgresql import Postgresql
+from sensorbench.lab.databases.prometheus import Prometheus
 from sensorbench.lab.databases.questdb import Questdb
 from sensorbench.lab.databases.redis import Redis, RedisCluster
+from sensorbench.lab.databases.victoriametrics import Victoriametrics
+from sensorbench.lab.hdfs import Hdfs
 from sensorbench.lab.spark import Spark
 
 LAB_DATABASES: dict[str, LabDatabase] = {
@@ -25,11 +31,16 @@ LAB_DATABASES: dict[str, LabDatabase] = {
         FerretdbPostgresql(),
         Hbase(),
         Influxdb(),
+        Influxdb2(),
+        Victoriametrics(),
+        Prometheus(),
+        Clickhouse(),
+        Iotdb(),
     )
 }
 
-# What the lab starts: databases, and what computes beside them, which is no target.
-LAB_SERVERS: dict[str, LabDatabase] = {**LAB_DATABASES, Spark.name: Spark()}
+# What the lab starts: databases, and what computes and stores files beside them, which is no target.
+LAB_SERVERS: dict[str, LabDatabase] = {**LAB_DATABASES, Spark.name: Spark(), Hdfs.name: Hdfs()}
 
 
 def require_server(name: str) -> LabDatabase:
@@ -42,3 +53,8 @@ def require_server(name: str) -> LabDatabase:
 def clusters() -> list[str]:
     """The kinds of database whose nodes can join and leave."""
     return [name for name, database in LAB_DATABASES.items() if isinstance(database, LabCluster)]
+
+
+def keeps_data(name: str) -> bool:
+    """Whether nodes of a kind of database can start with the data of others."""
+    return name in LAB_DATABASES and LAB_DATABASES[name].kept_files is not None

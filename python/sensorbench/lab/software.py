@@ -3,13 +3,14 @@
 import hashlib
 import importlib.util
 import json
+import os
 import platform
 import shutil
 import subprocess
 import sys
 import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -214,6 +215,10 @@ class GoModule(Source):
     # Which of its packages is the program, and files that are written before it is built: path and text.
     package: str
     written: tuple[tuple[str, str], ...] = ()
+    # Variables of the program that its makers set when they build it, such as its version, which is no part of the module.
+    variables: tuple[tuple[str, str], ...] = ()
+    # Which of its parts that are built only when they are named (build tags).
+    tags: tuple[str, ...] = ()
 
     def missing(self) -> str | None:
         """Go."""
@@ -233,7 +238,21 @@ class GoModule(Source):
                 (copied / name).parent.mkdir(parents=True, exist_ok=True)
                 (copied / name).write_text(text, encoding="utf-8")
             program = folder / "bin" / self.name
-            run_tool(["go", "build", "-buildvcs=false", "-trimpath", "-mod=readonly", "-o", program, self.package], cwd=copied)
+            linked = " ".join(f"-X {name}={value}" for name, value in self.variables)
+            options = ["-buildvcs=false", "-trimpath", "-mod=readonly", f"-ldflags={linked}", f"-tags={','.join(self.tags)}"]
+            environment = self.environment(Path(project), copied)
+            run_tool(["go", "build", *options, "-o", program, self.package], cwd=copied, environment=environment)
+
+    def environment(self, project: Path, module: Path) -> dict[str, str]:
+        """Variables that the build needs.
+
+        Args:
+            project: a folder for what only the build needs; it goes with it.
+            module: the copy of the module that is built.
+
+        """
+        del project, module
+        return {}
 
 
 @dataclass(frozen=True)
@@ -298,9 +317,12 @@ class Installed(Source):
         return is_on_path(self.program)
 
 
-def run_tool(command: Sequence[str | Path], cwd: Path | None = None) -> str:
-    """Runs a program of the system to its end; returns its output. Raises FailedError with what it said last."""
-    ended = subprocess.run(command, cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+def run_tool(command: Sequence[str | Path], cwd: Path | None = None, environment: Mapping[str, str] | None = None) -> str:
+    """Runs a program of the system to its end, with variables besides those of this process; returns its output. Raises FailedError with
+    what it said last.
+    """
+    variables = {**os.environ, **(environment or {})}
+    ended = subprocess.run(command, cwd=cwd, env=variables, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if ended.returncode != 0:
         output = (ended.stderr.strip() or ended.stdout.strip()).splitlines()[-3:]
         raise FailedError(f"{' '.join(map(str, command[:3]))} failed with exit code {ended.returncode}: {' '.join(output)}")

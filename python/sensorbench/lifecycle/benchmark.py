@@ -147,7 +147,8 @@ def run(
         with record_status(writer, "; --resume goes on" if benchmark.can_resume else ""):
             _log.info("execute into %s", folder)
             benchmark.execute(plan, context)
-        benchmark.clean_up(plan, context)
+        if writer.manifest.status == "complete":
+            benchmark.clean_up(plan, context)
 
 
 def check_folder(folder: Path, *, resume: bool, can_resume: bool = True) -> None:

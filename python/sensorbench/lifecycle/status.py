@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from sensorbench.errors import (
+    BudgetOverError,
     CancelledError,
     DiskFullError,
     EngineError,
@@ -23,7 +24,7 @@ _INTERRUPTED = (KeyboardInterrupt, CancelledError, InterruptedRunError)
 def record_status(writer: ManifestWriter[Any], otherwise: str = "") -> Iterator[None]:
     """Records how what is done in this context ends; `otherwise` says how it can go on after an interruption.
 
-    What is refused before anything was done leaves nothing. Raises InterruptedRunError, DiskFullError and FailedError.
+    What is refused before anything was done leaves nothing. A budget that is over ends the context without an error. Raises InterruptedRunError, DiskFullError and FailedError.
     """
     with held_back():
         interruptions = count()
@@ -33,6 +34,9 @@ def record_status(writer: ManifestWriter[Any], otherwise: str = "") -> Iterator[
         except DiskFullError as error:
             writer.finish("out of space", str(error))
             raise
+        except BudgetOverError as error:
+            writer.finish("interrupted", str(error))
+            return
         except BaseException as error:
             if count() > interruptions or isinstance(error, _INTERRUPTED):
                 writer.finish("interrupted", "interrupted by the user")

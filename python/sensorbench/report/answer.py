@@ -28,7 +28,7 @@ def headline(summary: ComparisonSummary) -> str:
     compared = [ranking for ranking in ranked if len(ranking.places) > 1 or not ranking.outdated]
     apart = [ranking for ranking in compared if len(ranking.classes) > 1]
     if apart == compared != [] and all(len(places) == 1 for ranking in apart for places in ranking.classes):
-        return "Variants are of different consistency levels, so that nobody is the fastest."
+        return "Variants differ in consistency level or durability, so none is ranked the fastest."
     if not compared:
         return "One variant is of a current version; the others are outdated, and are not ranked against it."
     return f"{_by_winner(summary, compared)} ({formatting.metric(compared[0].metric)} response time, 95\N{NO-BREAK SPACE}% confidence intervals)"
@@ -52,7 +52,7 @@ class Lead(NamedTuple):
 
 
 def leads(summary: ComparisonSummary) -> list[Lead]:
-    """The operations at which all other variants are significantly slower than the fastest; of each consistency level, where there are several."""
+    """The operations at which all other variants are significantly slower than the fastest; of each class, where there are several."""
     return [lead for ranking in summary.result.rankings if not ranking.excluded for lead in _leads_at(summary, ranking)]
 
 
@@ -64,7 +64,7 @@ def _leads_at(summary: ComparisonSummary, ranking: Ranking) -> list[Lead]:
         if not next_place or not ratio or sum(map(is_level, places)) > 1:
             continue
         if ratio.low is not None and ratio.high is not None:
-            found.append(Lead(places[0].variant, title, next_place.variant, ratio.low, ratio.high, places[0].consistency))
+            found.append(Lead(places[0].variant, title, next_place.variant, ratio.low, ratio.high, places[0].ranked_within))
     return found
 
 
@@ -102,11 +102,11 @@ def confidence(ratio: MeasuredFigure) -> str:
 
 
 def winners(ranking: Ranking) -> str:
-    """The fastest variant, and those that are level with it; of each consistency level, where there are several."""
+    """The fastest variant, and those that are level with it; of each class, where there are several."""
     return "; ".join(_winners_of(places) for places in ranking.classes)
 
 
 def _winners_of(places: Sequence[RankedVariant]) -> str:
     level = [formatting.variant(place.variant) for place in places if is_level(place)]
     names = " or ".join(level) if len(level) <= MAX_NAMED else f"{level[0]} or {len(level) - 1} others"
-    return f"{names} ({places[0].consistency})" if places[0].consistency else names
+    return f"{names} ({places[0].ranked_within})" if places[0].ranked_within else names

@@ -216,7 +216,7 @@ def _p99_of(best: RankedVariant, p99_s: Mapping[str, float | None]) -> list[Line
 def _place(place: RankedVariant, p99_s: float | None) -> Line:
     verdict = place.against_best
     if verdict is None:
-        alone = f"the fastest of its consistency level ({place.consistency})"
+        alone = f"the fastest of its class ({place.ranked_within})"
         return [f"{formatting.variant(place.variant)}: {formatting.duration(place.value_s)}, ", parts.muted(alone)]
     word: Line = Piece(verdict.word, "em")
     p99 = f"p99 {formatting.duration(p99_s)}, " if p99_s else ""

@@ -1,6 +1,6 @@
 """The page of changes of a cluster: the curve of each transition with its areas and events, the scores, and what was lost."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import altair as alt
 import numpy as np
@@ -8,6 +8,7 @@ import numpy as np
 from sensorbench.report import charts, formatting, parts
 from sensorbench.results.page import Block, Chart, ChartSpec, Columns, Facts, Line, Page, Section, Table, Text
 from sensorbench.results.summary.elasticity import (
+    DataMoves,
     ElasticityFigures,
     ElasticitySummary,
     LawEstimate,
@@ -32,6 +33,7 @@ DEFINITIONS = {
     "excess_deviation": "excess deviation",
     "above_level": "above the level before",
     "trapezoid": "trapezoid",
+    "minutes": "time in minutes",
 }
 # How many pieces the shaded areas are drawn with.
 _PIECES = 200
@@ -44,13 +46,14 @@ def elasticity_page(summary: ElasticitySummary) -> Page:
     if load.rate_per_node:
         loop = f"Open loop: {formatting.count(load.rate_per_node)} requests per second for each node."
     about = (
-        f"{result.dataset.title}: {result.dataset.rows:,} articles at the start. {load.requests_per_thread} requests of a set for each "
-        f"thread, {load.threads_per_node} threads for each node; {load.executions} sets are a measurement. {loop} "
-        f"{summary.created.date()}."
+        f"{result.dataset.title}: {result.dataset.rows:,} articles at the start. A set is {load.requests_per_thread} requests of each "
+        f"thread, with {_number(load.threads_per_node, 'thread')} for each node; {_number(load.executions, 'set')} "
+        f"{'make' if load.executions != 1 else 'makes'} a measurement. {loop} {summary.created.date()}."
     )
     facts = [
         ("target", variant.target),
         ("schema", f"{variant.schema_name}: {variant.schema_summary}"),
+        *_sharding(result),
         *parts.servers(summary.environment, " at the start"),
         parts.machine(summary.environment, "CPUs"),
     ]
@@ -73,13 +76,20 @@ def elasticity_page(summary: ElasticitySummary) -> Page:
     )
 
 
+def _sharding(result: ElasticityFigures) -> list[tuple[str, str]]:
+    """By which keys collections are sharded, or why none is, where a target says that."""
+    settings = result.load["description"].get("settings", {}) if result.load else {}
+    return [("sharding", settings["sharding"])] if "sharding" in settings else []
+
+
 def _scalability(result: ElasticityFigures) -> Section | None:
     """How the cluster scales, and the law of that."""
     if not result.scalability:
         return None
     blocks: list[Block] = [
         Text(
-            f"From {scalability.from_nodes} to {scalability.to_nodes} nodes, with data and load in proportion, sets take {scalability.scalability * 100:+.1f} %.",
+            f"From {scalability.from_nodes} to {scalability.to_nodes} nodes, with data and load in proportion, sets take "
+            f"{abs(scalability.scalability) * 100:.1f} % {'more' if scalability.scalability > 0 else 'less'} time.",
             "headline",
         )
         for scalability in result.scalability
@@ -117,8 +127,12 @@ def _transition(transition: Transition) -> Section:
     blocks.append(Facts(_costs(transition)))
     if transition.servers:
         blocks.append(_served(transition.servers))
-    nodes = f"{transition.nodes} node{'s' if transition.nodes != 1 else ''}"
-    return Section(name, f"{transition.number}. On {nodes} {transition.change.title}", blocks)
+    cluster = f"Cluster of {_number(transition.nodes, 'node')}"
+    return Section(name, f"{transition.number}. {cluster}: {transition.change.title}", blocks)
+
+
+def _number(count: int, what: str) -> str:
+    return f"{count} {what}{'s' if count != 1 else ''}"
 
 
 def _stability(stability: Stabilisation) -> Table:
@@ -147,6 +161,7 @@ def _costs(transition: Transition) -> list[tuple[Line, Line] | None]:
     took = f"{formatting.duration(transition.transfer_s)}, until the database said that all data are where they belong"
     facts: list[tuple[Line, Line] | None] = [
         ("the change took", took),
+        ("data moved", _moved(transition.data)) if transition.data and transition.change.kind in ("join", "leave") else None,
         ("all at once costs", transition.change.costs) if transition.change.costs else None,
         ("noticed by the others", f"after {formatting.duration(transition.noticed_s)}")
         if transition.noticed_s is not None
@@ -173,6 +188,28 @@ def _costs(transition: Transition) -> list[tuple[Line, Line] | None]:
         anomalies = ", ".join(_anomaly(found, name) for name in ANOMALIES)
         facts.append(("registers", f"{found.counts.writes:,} writes, {found.counts.reads:,} reads: {anomalies}"))
     return facts
+
+
+def _moved(data: DataMoves) -> str:
+    """How many parts went to other nodes, how long that took, and what nodes had before and have now."""
+    if data.without_data:
+        return f"none to {', '.join(data.without_data)}"
+    lines = []
+    if data.moved_parts is not None:
+        within = f" within {formatting.duration(data.moving_s)}" if data.moving_s is not None else ""
+        before, after = (range_of(getattr(of.parts, when) for of in data.nodes.values()) for when in ("before", "after"))
+        lines.append(f"{data.moved_parts:,} parts (regions or token ranges){within}; a node had {before}, and has {after}")
+    if data.moved_bytes is not None:
+        lines.append(f"nodes that joined have {formatting.size(data.moved_bytes)}")
+    return "; ".join(lines) or "not known"
+
+
+def range_of(values: Iterable[float | None]) -> str:
+    """The fewest and the most of some whole numbers; empty where none is known."""
+    known = sorted(value for value in values if value is not None)
+    if not known:
+        return ""
+    return f"{known[0]:.0f}" if known[0] == known[-1] else f"{known[0]:.0f} to {known[-1]:.0f}"
 
 
 def _anomaly(found: RegisterGuarantees, name: str) -> str:

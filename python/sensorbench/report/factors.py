@@ -8,6 +8,7 @@ import altair as alt
 from sensorbench.report import charts, formatting, parts
 from sensorbench.report.claims import claims_section, verdict_counts
 from sensorbench.report.effects import effects
+from sensorbench.report.load_curves import load_curves
 from sensorbench.report.parallel import ParallelRow, parallel, places
 from sensorbench.report.published import published_section
 from sensorbench.results.factors import FILLED
@@ -29,6 +30,7 @@ FIGURES: dict[str, tuple[str, ValueKind]] = {
     "took_s": ("time to write all", "duration_s"),
     "completed_per_s": ("completed/s", "count"),
     "server_cpu": ("server CPUs", "number"),
+    "load_average": ("load average", "number"),
     "client_cpu": ("client CPUs", "number"),
     "disk_read_per_s": ("disk read/s", "bytes"),
     "disk_written_per_s": ("disk written/s", "bytes"),
@@ -59,6 +61,7 @@ def factors_page(summary: FactorsSummary) -> Page:
         ],
         sections=[
             _charts(summary),
+            load_curves(summary),
             *(_part(summary, name) for name in result.parts),
             _own(result),
             published_section(summary.published),

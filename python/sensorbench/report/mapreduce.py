@@ -1,4 +1,4 @@
-"""The page of the MapReduce study: times against workers, speed-up, what set-up takes, what was read, and the claims."""
+"""The page of the MapReduce study: times against nodes, speed-up, where data lay, what set-up takes, what was read, and the claims."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -8,6 +8,7 @@ import altair as alt
 from sensorbench.report import charts, formatting, parts
 from sensorbench.report.claims import claims_section
 from sensorbench.report.published import published_section
+from sensorbench.results.mapreduce import Placement
 from sensorbench.results.page import (
     Chart,
     ChartSpec,
@@ -23,7 +24,7 @@ from sensorbench.results.page import (
     Table,
     Text,
 )
-from sensorbench.results.summary.mapreduce import JobFigures, MapReduceFigures, MapReduceSummary, SpeedUp
+from sensorbench.results.summary.mapreduce import JobFigures, MapReduceFigures, MapReduceSummary, SpeedUp, WordFigures
 
 # The parts of the set-up: their words, in the order in which they come.
 SETUP_PARTS = {
@@ -48,6 +49,7 @@ def mapreduce_page(summary: MapReduceSummary) -> Page:
         sections=[
             _times_section(result, on_spark) if on_spark else None,
             _speed_up_section(summary) if result.speed_ups else None,
+            _placements(result),
             _setup_section(on_spark) if on_spark else None,
             _reads(result, on_spark) if result.cells else None,
             _words(result) if result.cells else None,
@@ -70,42 +72,73 @@ def _equal(answers_equal: bool | None) -> Text:
 
 
 def _by(job: JobFigures) -> str:
-    """What carried out a cell."""
+    """What carried out a cell: workers of Spark, on as many nodes of the database or on another number of them."""
     if job.workers is None:
         return "native job"
-    return f"{job.workers} worker{'s' if job.workers != 1 else ''}"
+    workers, nodes = formatting.counted(job.workers, "worker"), job.nodes
+    return workers if nodes is None else f"{workers}, {formatting.counted(nodes, 'node')}"
 
 
 def _times_section(result: MapReduceFigures, on_spark: Sequence[JobFigures]) -> Section:
     columns: Columns = [
         ("system", "text"),
         ("by", "text"),
+        ("word", "text"),
         ("T", "duration_s"),
         ("of it set-up", "share"),
         ("all executions, s", "text"),
         ("results", "text"),
     ]
-    rows = [
-        [
-            job.system,
-            _by(job),
-            [job.total.value, parts.between(job.total.low, job.total.high)],
-            job.setup_share,
-            ", ".join(f"{formatting.significant(time.total_s)}{' (first)' if time.first else ''}" for time in job.times),
-            "equal" if job.equal else Piece("differ", "bad"),
-        ]
-        for job in result.cells
-    ]
+    rows = [row for job in result.cells for row in _time_rows(job)]
     text = (
-        "From the submission of the application to the final result, for the first word. Every execution is a point; the first of each "
-        "cell, hollow, finds nothing warm and is in no mean."
+        "From the submission of the application to the final result; each word has applications of its own. Every execution is a point; the first of "
+        f"each cell, hollow, finds nothing warm and is in no mean. {_growth(result)}"
     )
-    return Section("times", "Time against workers", [Text(text), Chart("times", _times(on_spark)), Table(columns, rows)])
+    drawn = [
+        Chart(f"times-{place + 1}" if place else "times", _times(on_spark, word.word), f"{word.kind}: {word.word!r}")
+        for place, word in enumerate(result.words)
+        if any(_word_of(job, word.word) for job in on_spark)
+    ]
+    title = "Time against nodes" if result.workload.grows else "Time against workers"
+    return Section("times", title, [Text(text), *drawn, Table(columns, rows)])
+
+
+def _growth(result: MapReduceFigures) -> str:
+    if not result.workload.grows:
+        return "Databases stay as they are while Spark gets more workers."
+    fixed = [f"{name} ({system.why_fixed})" for name, system in result.systems.items() if system.why_fixed]
+    stays = f" These stay as they are, with more workers alone: {'; '.join(fixed)}." if fixed else ""
+    return f"A database has as many nodes as Spark has workers.{stays}"
+
+
+def _time_rows(job: JobFigures) -> list[list[Line]]:
+    """A row for each word that had applications of its own."""
+    rows: list[list[Line]] = []
+    for word in job.words:
+        if word.total is None:
+            continue
+        rows.append(
+            [
+                *(["", ""] if rows else [job.system, _by(job)]),
+                word.word,
+                [word.total.value, parts.between(word.total.low, word.total.high)],
+                None if word.setup_s is None else word.setup_s / word.total.value,
+                ", ".join(f"{formatting.significant(time.total_s)}{' (first)' if time.first else ''}" for time in word.times),
+                "equal" if word.equal else Piece("differ", "bad"),
+            ]
+        )
+    return rows
+
+
+def _word_of(job: JobFigures, name: str) -> WordFigures | None:
+    """The figures of a word that had applications of its own."""
+    return next((word for word in job.words if word.word == name and word.total is not None), None)
 
 
 def _speed_up_section(summary: MapReduceSummary) -> Section:
     columns: Columns = [
         ("system", "text"),
+        ("word", "text"),
         ("workers", "count"),
         ("speed-up", "ratio"),
         ("without set-up", "ratio"),
@@ -114,6 +147,7 @@ def _speed_up_section(summary: MapReduceSummary) -> Section:
     rows = [
         [
             speed_up.system,
+            speed_up.word or "–",
             f"{speed_up.from_workers} to {speed_up.workers}",
             speed_up.speed_up,
             speed_up.speed_up_without_setup,
@@ -122,9 +156,44 @@ def _speed_up_section(summary: MapReduceSummary) -> Section:
         for speed_up in summary.result.speed_ups
     ]
     limit = ": more workers than it has idle CPUs cannot be faster" if summary.environment["spark"].get("started") else ""
-    text = f"The broken line is linear. Workers, databases and the driver share this machine{limit}."
-    drawn = Chart("speed-up", _speed_up(summary.result.speed_ups))
-    return Section("speed-up", "Speed-up", [Text(text), drawn, Table(columns, rows)])
+    first = summary.result.words[0].word
+    text = f"The broken line is linear; drawn is the word {first!r}. Workers, databases and the driver share this machine{limit}."
+    of_first = [speed_up for speed_up in summary.result.speed_ups if speed_up.word in {first, None}]
+    drawn = Chart("speed-up", _speed_up(of_first)) if of_first else None
+    return Section("speed-up", "Speed-up", [Text(text), *([drawn] if drawn else []), Table(columns, rows)])
+
+
+def _placements(result: MapReduceFigures) -> Section | None:
+    """What each node held before each size was measured."""
+    if not result.placements:
+        return None
+    columns: Columns = [
+        ("system", "text"),
+        ("nodes", "whole"),
+        ("came about", "text"),
+        ("node", "text"),
+        ("parts", "whole"),
+        ("on disk", "bytes"),
+        ("share", "share"),
+    ]
+    rows: list[list[Line]] = []
+    for placement in result.placements:
+        total = sum(share.bytes or 0 for share in placement.shares.values())
+        for number, (node, share) in enumerate(placement.shares.items()):
+            head: list[Line] = ["", "", ""] if number else [placement.system, placement.nodes, _came_about(placement)]
+            of_all = share.bytes / total if share.bytes is not None and total else None
+            rows.append([*head, node, share.parts, share.bytes, of_all])
+    note = (
+        "Counted after the nodes had joined, data had been balanced and what had moved was deleted where it was before; parts are regions or token "
+        "ranges. The bytes are those of tables, without what still lies in memory."
+    )
+    return Section("placements", "Where the data lay", [Table(columns, rows), Text(note, "note")])
+
+
+def _came_about(placement: Placement) -> str:
+    if placement.how == "started":
+        return "loaded with so many nodes"
+    return f"grown in {formatting.duration(placement.took_s)}"
 
 
 def _setup_section(on_spark: Sequence[JobFigures]) -> Section:
@@ -138,6 +207,7 @@ def _reads(result: MapReduceFigures, on_spark: Sequence[JobFigures]) -> Section:
         ("by", "text"),
         ("word", "text"),
         ("map tasks 1", "whole"),
+        ("at their split's node", "whole"),
         ("articles read", "whole"),
         ("text", "bytes"),
         ("map tasks 2", "whole"),
@@ -155,6 +225,7 @@ def _reads(result: MapReduceFigures, on_spark: Sequence[JobFigures]) -> Section:
                     *(["", ""] if number else [job.system, _by(job)]),
                     word.word,
                     record.map_tasks,
+                    record.local_tasks,
                     record.read_rows,
                     record.read_bytes,
                     two.map_tasks,
@@ -188,14 +259,11 @@ def _words(result: MapReduceFigures) -> Section:
             word.kind,
             word.occurrences,
             word.articles,
-            *(job.words[place].jobs_s if len(job.words) > place else None for job in result.cells),
+            *(next((of.jobs_s for of in job.words if of.word == word.word), None) for job in result.cells),
         ]
-        for place, word in enumerate(result.words)
+        for word in result.words
     ]
-    note = (
-        "What the two jobs took, without starting the application. The first word is looked for in a fresh application, each time; the "
-        "others by the last execution of each cell alone, after it."
-    )
+    note = "What the two jobs took, without starting the application."
     return Section("words", "Words", [Table(columns, rows), Text(note, "note")])
 
 
@@ -249,7 +317,12 @@ def _systems(jobs: Sequence[JobFigures] | Sequence[SpeedUp]) -> list[str]:
 
 
 def _workers() -> alt.X:
-    return alt.X("workers:Q", title="workers", axis=alt.Axis(format="d", tickMinStep=1), scale=alt.Scale(nice=False, padding=24))
+    return alt.X(
+        "workers:Q",
+        title="workers, and nodes of databases that grow",
+        axis=alt.Axis(format="d", tickMinStep=1),
+        scale=alt.Scale(nice=False, padding=24),
+    )
 
 
 class _TimeRow(NamedTuple):
@@ -272,12 +345,15 @@ class _SpeedUpRow(NamedTuple):
     speed_up: float
 
 
-def _times(jobs: Sequence[JobFigures]) -> ChartSpec:
-    """Every execution as a point (the first of each hollow), and a line through the means."""
+def _times(jobs: Sequence[JobFigures], name: str) -> ChartSpec:
+    """Of a word every execution as a point (the first of each hollow), and a line through the means."""
     systems = _systems(jobs)
-    means = [_TimeRow(job.system, job.workers, job.total.value) for job in jobs]
+    found = [(job, word) for job in jobs if (word := _word_of(job, name))]
+    means = [_TimeRow(job.system, job.workers, word.total.value) for job, word in found if word.total]
     points = [
-        _ExecutionRow(job.system, job.workers, time.total_s, time.first, time.execution) for job in jobs for time in job.times
+        _ExecutionRow(job.system, job.workers, time.total_s, time.first, time.execution)
+        for job, word in found
+        for time in word.times
     ]
     y = alt.Y("time:Q", title="from submission to result, s", scale=alt.Scale(zero=True))
     lines = charts.line_of_variants(means, systems).encode(x=_workers(), y=y)

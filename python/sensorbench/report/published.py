@@ -7,7 +7,8 @@ from sensorbench.results.page import Block, Columns, Details, Heading, Items, Li
 from sensorbench.results.summary.published import PublishedCell, PublishedTable
 
 _HOW_TO_READ = (
-    "Each cell has the printed value, then what was measured here in its place, then measured over printed. The paper had another machine, other "
+    "Each cell has the printed value, then what was measured here in its place, then measured over printed, with its 95 % interval where "
+    "enough runs give one. The paper had another machine, other "
     "versions and often other amounts of data: a ratio of absolute values says how far apart the two are, and nothing about who is right. "
     "Where a column is a ratio between two systems (in italics, computed from the printed values), the machine cancels in part: its last line "
     "is the ratio of the ratios, and near 1 the finding has the published magnitude."
@@ -71,9 +72,7 @@ def _shown(cell: PublishedCell) -> Line:
         printed = [printed, Piece(" *", hint=cell.note)]
     if cell.measured is None:
         return [Piece(printed, "printed"), parts.muted(Piece(_WORDS.get(cell.state, cell.state), hint=cell.why))]
-    ratio = (
-        formatting.times(cell.ratio) if cell.ratio is not None else ("below scale" if cell.state == "below scale" else "no ratio")
-    )
+    ratio = ratio_text(cell) or ("below scale" if cell.state == "below scale" else "no ratio")
     return [
         Piece(printed, "printed"),
         Piece(["here ", measured_text(cell)], "muted here"),
@@ -82,6 +81,14 @@ def _shown(cell: PublishedCell) -> Line:
 
 
 _WORDS = {"no measurement": "not a measurement"}
+
+
+def ratio_text(cell: PublishedCell) -> str:
+    """Measured over printed, with its interval; empty where there is none."""
+    if cell.ratio is None:
+        return ""
+    ends = cell.ratio_ends
+    return formatting.times(cell.ratio) + (f" ({formatting.factors(*ends)})" if ends else "")
 
 
 def measured_text(cell: PublishedCell) -> str:

@@ -13,7 +13,7 @@ from sensorbench.report.published import published_section
 from sensorbench.report.sections import own_sections
 from sensorbench.results.page import Chart, ChartSpec, Columns, Grid, Line, Page, Piece, Section, Table, Text
 from sensorbench.results.summary.claims import VerdictOf
-from sensorbench.results.summary.comparison import SeriesFigures, SeriesPart, SeriesSummary
+from sensorbench.results.summary.series import SeriesFigures, SeriesPart, SeriesSummary
 
 # What grows: the time to load, the size, and the latency of each question.
 _AXES = {

@@ -108,6 +108,8 @@ class DescribedServer(TypedDict):
     memory_bytes: int | None
     memory_by: str | None
     server_user: str | None
+    # The instance with whose data its nodes started; null, or not there, where they started empty.
+    data_of: NotRequired[str | None]
 
 
 class DescribedSpark(TypedDict, total=False):

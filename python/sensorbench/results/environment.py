@@ -2,12 +2,27 @@
 
 import os
 import platform
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 
 import psutil
 
 from sensorbench import __version__
 from sensorbench.results.described import Environment
+
+_load_before: ContextVar[list[float] | None] = ContextVar("load_before", default=None)
+
+
+@contextmanager
+def one_work() -> Iterator[None]:
+    """What begins within has the load of now as the load before it: a pilot and earlier parts of the same work are nobody else's load."""
+    token = _load_before.set(_load())
+    try:
+        yield
+    finally:
+        _load_before.reset(token)
 
 
 def environment(out: Path) -> Environment:
@@ -27,10 +42,14 @@ def environment(out: Path) -> Environment:
         "clock_source": _first_line("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
         "frequency_governor": _first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         "virtual_machine": "hypervisor" in _flags(),
-        "load_before": [round(load, 2) for load in os.getloadavg()],
+        "load_before": _load_before.get() or _load(),
         "file_system": _file_system(out),
         "disk_free_bytes": psutil.disk_usage(str(_existing(out))).free,
     }
+
+
+def _load() -> list[float]:
+    return [round(load, 2) for load in os.getloadavg()]
 
 
 def _first_line(path: str) -> str | None:

@@ -75,6 +75,7 @@ class Estimate(SummaryPart):
     pilot_s: float | None = Field(default=None, description="How long the pilot took; null: there was none.")
     time_s: float | None = Field(description="All of it, without the pilot.")
     notes: list[str] = []
+    commands: list[str] = Field(default=[], description="Commands that it would run on nodes of the user's, in order.")
 
 
 class Budget(SummaryPart):
@@ -88,5 +89,7 @@ class Budget(SummaryPart):
     max_variant_time_s: float | None = Field(
         description="How long a run of a variant may take; null: as long as its operations do."
     )
+    parts: list[str] = Field(default=[], description="The parts of the study that fit, where not all of them do.")
+    left_out: list[str] = Field(default=[], description="The parts that do not: the last ones of the study.")
     command: list[str] = Field(description="The command that makes the same choice without a pilot.")
     estimate: Estimate

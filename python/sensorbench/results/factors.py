@@ -1,6 +1,7 @@
 """What a study of factors leaves: its manifest, and a folder for each measurement of a cell, which is a stress run, and how it came out.
 
-`probe/` is what the default takes, by which rates are chosen; `cells/<cell>/round-N` are the measurements.
+`probe/` is what the default takes, by which rates are chosen; `cells/<cell>/round-N` are the measurements; `templates/<cell>/round-N` is how the
+records were added that cells share, of which this one is the first.
 """
 
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from sensorbench.results.writer import ManifestWriter
 
 PROBE_FOLDER = "probe"
 CELLS_FOLDER = "cells"
+TEMPLATES_FOLDER = "templates"
 MEASUREMENT_FILE = "measurement.json"
 
 # Which of a cell's figures are meant: those of putting the records there, or those of a step, counted from 0; -1 is the last.
@@ -36,6 +38,10 @@ class ServerUse(BaseModel):
     # Where a field has several names, the last is that of results of format 1 that were written before the glossary.
     server_cpu: float | None = Field(
         default=None, description="CPUs that were busy.", validation_alias=AliasChoices("server_cpu", "processors")
+    )
+    load_average: float | None = Field(
+        default=None,
+        description="Of the machine of the servers, over the last quarter of the time; results from before it was sampled have none.",
     )
     disk_read_per_s: float | None = None
     disk_written_per_s: float | None = None
@@ -98,6 +104,10 @@ class CellMeasurement(BaseModel):
     reason: str | None = None
     seed: int
     took_s: float
+    data_of: str | None = Field(
+        default=None,
+        description="Folder of the results that has how the records were added with which the servers started; null where they were added here.",
+    )
     filled: FilledFigures | None = Field(default=None, description="Null where the records were there before.")
     steps: list[StepFigures] = Field(default=[], description="Figures of each rate, in their order.")
 
@@ -126,6 +136,10 @@ class FactorsWriter(ManifestWriter[FactorsManifest]):
         """Where a measurement goes; what one that was cut short left there is removed."""
         return _emptied(self.folder / CELLS_FOLDER / cell / f"round-{round_}")
 
+    def template_folder(self, cell: str, round_: int) -> Path:
+        """Where adding records goes that cells share; what was left there when it was cut short, or is made again, is removed."""
+        return _emptied(self.folder / TEMPLATES_FOLDER / cell / f"round-{round_}")
+
     def write_measurement(self, folder: Path, measurement: CellMeasurement) -> None:
         """Says how a measurement came out; only then it counts."""
         folder.mkdir(parents=True, exist_ok=True)
@@ -140,7 +154,7 @@ def _emptied(folder: Path) -> Path:
 
 def continued(before: FactorsManifest, after: FactorsManifest, folder: Path) -> FactorsManifest:
     """The manifest with which a study goes on; it may have more parts and rounds than before. Raises UsageError for another study."""
-    for key in ("name", "target", "nodes", "scale", "step_s", "seed", "workload"):
+    for key in ("name", "target", "nodes", "cluster", "scale", "step_s", "seed", "workload"):
         if getattr(before.plan, key) != getattr(after.plan, key):
             raise UsageError(f"--resume: the study in {folder} has another {key}; give the same options, or another --out")
     lacking = [part for part in before.plan.parts if part not in after.plan.parts]
@@ -148,7 +162,11 @@ def continued(before: FactorsManifest, after: FactorsManifest, folder: Path) -> 
         raise UsageError(
             f"--resume: the study in {folder} has the part {lacking[0]}, too; give --part {lacking[0]}, or another --out"
         )
-    plan = after.plan.model_copy(update={"reached": before.plan.reached, "rates": before.plan.rates})
+    kept: dict[str, object] = {key: getattr(before.plan, key) for key in ("reached", "rates", "shares_records")}
+    if after.plan.budget_s is not None:
+        left_out = {name: why for name, why in before.plan.left_out.items() if name not in after.plan.parts}
+        kept["left_out"] = {**left_out, **after.plan.left_out}
+    plan = after.plan.model_copy(update=kept)
     return after.model_copy(update={"created": before.created, "plan": plan})
 
 

@@ -82,6 +82,27 @@ def insight(run: RunResult, database: str) -> Insight:
     return Insight(series, caches, {node: part for node, part in parts.items() if node and (part.series or part.caches)})
 
 
+def said_now(status: Mapping[str, float], database: str) -> dict[str, dict[str, float]]:
+    """What the nodes of a server say at one moment.
+
+    Args:
+        status: names and values, as the driver and the lab have them; those of one of several nodes begin with its address.
+        database: the kind of database.
+
+    Returns:
+        Of each node, by its address, values by the names of `QUANTITIES`. A server that does not tell its nodes apart has an empty address.
+
+    """
+    reported: dict[str, dict[str, Series]] = {}
+    for key, value in status.items():
+        node, name = _node_and_name(key)
+        reported.setdefault(node, {})[name] = Series(np.zeros(1), np.array([value], dtype=np.float64))
+    sources = sources_of(database).quantity
+    first = {name: source for name, several in sources.items() if (source := _first_reported(several, reported.values()))}
+    parts = {node: _of_part(of_node, first, {}).series for node, of_node in reported.items()}
+    return {node: {name: float(series.values[0]) for name, series in part.items()} for node, part in parts.items() if part}
+
+
 def over(insight: Insight, from_s: float, to_s: float) -> Window:
     """What the servers said over a time bucket, or over that part of it in which they were asked. A counter is taken to
     grow evenly from one moment to the next. Absent are counters that were not told around it, gauges that were not told in it,
@@ -119,13 +140,17 @@ def _reported(run: RunResult) -> dict[str, dict[str, Series]]:
     rows: dict[str, dict[str, list[tuple[float, float]]]] = {}
     for row in table.sort_by("time_ns").to_pylist():
         if row["value"] is not None:
-            found = _OF_NODE.fullmatch(row["name"])
-            node, name = (found["node"], found["name"]) if found else ("", row["name"])
+            node, name = _node_and_name(row["name"])
             rows.setdefault(node, {}).setdefault(name, []).append((row["time_ns"] / 1e9, row["value"]))
     return {
         node: {name: Series(*np.array(pairs, dtype=np.float64).T) for name, pairs in of_node.items()}
         for node, of_node in rows.items()
     }
+
+
+def _node_and_name(key: str) -> tuple[str, str]:
+    found = _OF_NODE.fullmatch(key)
+    return (found["node"], found["name"]) if found else ("", key)
 
 
 def _first_reported(sources: Sequence[Source], reported: Collection[dict[str, Series]]) -> Source | None:

@@ -139,6 +139,14 @@ class ElasticityWorkload(SummaryPart):
     max_s: float = Field(description="How long stability is waited for when the change is done.")
     mix: dict[str, float]
     grows: bool = Field(description="Whether data and load grow with the nodes.")
+    copies: int = Field(default=1, description="How often the dataset was loaded at the start, each time under new ids.")
+    node_memory_bytes: int | None = Field(
+        default=None, description="Memory of one node at the start; null where it was neither limited nor said."
+    )
+    node_idle_bytes: int | None = Field(
+        default=None,
+        description="What of that a node takes with its settings before there are any data, so that data have the rest; null where it is not known.",
+    )
     seed: int
 
 
@@ -174,6 +182,7 @@ class SearchedSetting(SummaryPart):
     high: int | float | None = None
     step: int | float | None = None
     log: bool = False
+    line: str = Field(default="", description="How it is written where it is no line of the server's file.")
     unit: str = ""
     durability: bool = Field(default=False, description="It trades durability for speed; the first of its values is the safest.")
 
@@ -206,6 +215,9 @@ class PlannedTune(SummaryPart):
     seed: int
     budget: TuneBudget
     pairs: int = Field(description="Pairs of runs of the confirmation.")
+    cluster: list[str] | None = Field(
+        default=None, description="Nodes of a cluster of the user's; null where the lab started the servers."
+    )
 
 
 class TuneManifest(BaseManifest[PlannedTune]):
@@ -239,6 +251,15 @@ class PlannedFactors(SummaryPart):
     seed: int
     reached: dict[str, float] = Field(default={}, description="Reads and writes per second that the default takes, each alone.")
     rates: dict[str, list[float]] = Field(default={}, description="The rates of each load, operations per second.")
+    shares_records: bool = Field(
+        default=False,
+        description="Whether servers of cells that have the same files start with records that were added once in each round.",
+    )
+    budget_s: float | None = Field(default=None, description="The time after which nothing is begun; null: nobody named one.")
+    left_out: dict[str, str] = Field(default={}, description="Parts and levels that a budget left out, each with why.")
+    cluster: list[str] | None = Field(
+        default=None, description="Nodes of a cluster of the user's; null where the lab started the servers."
+    )
 
 
 class FactorsManifest(BaseManifest[PlannedFactors]):
@@ -265,6 +286,8 @@ class SystemOfJob(SummaryPart):
     splits: str = Field(description="What a split of a table is.")
     native_job: str | None = Field(description="How the database does the job itself; null where it cannot.")
     schema_summary: str | None = Field(default=None, description="Null for files.")
+    grows: bool = Field(default=False, description="Whether it gets as many nodes as Spark has workers.")
+    why_fixed: str | None = Field(default=None, description="Why it does not, where databases grow.")
 
 
 class WantedWord(SummaryPart):
@@ -283,6 +306,7 @@ class MapReduceWorkload(SummaryPart):
     memory_per_worker: str
     splits: int
     articles_per_part: int
+    grows: bool = Field(default=False, description="Whether databases grow with Spark, where they can.")
 
 
 class PlannedMapReduce(SummaryPart):
@@ -292,9 +316,10 @@ class PlannedMapReduce(SummaryPart):
     workload: MapReduceWorkload
     dataset: ArticlesOfJob
     systems: dict[str, SystemOfJob]
-    words: list[WantedWord] = Field(description="What is looked for; the first is that of a fresh application.")
-    workers: list[int]
-    executions: int
+    words: list[WantedWord] = Field(description="What is looked for, each by applications of its own.")
+    workers: list[int] = Field(description="Numbers of Spark's workers, and of the nodes of databases that grow with it.")
+    executions: int = Field(description="Of each cell, for each word.")
+    budget_s: float | None = Field(default=None, description="The time for which executions and scale were chosen.")
 
 
 class MapReduceManifest(BaseManifest[PlannedMapReduce]):

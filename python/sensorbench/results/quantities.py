@@ -32,6 +32,7 @@ QUANTITIES: dict[str, Quantity] = {
         Quantity("memtable_off_heap_bytes", "data in memtables off the heap", "bytes", "gauge"),
         Quantity("garbage_collection_s", "time in garbage collection", "s", "counter", nodes="mean"),
         Quantity("processor_s", "processor time; for each second, the processors that are busy", "s", "counter"),
+        Quantity("load_average", "load average of the server's machine, over a minute", "processes", "gauge", nodes="mean"),
         Quantity("memory_bytes", "memory of the server's processes", "bytes", "gauge"),
         Quantity("disk_read_bytes", "bytes that the system fetched from the disk for the server", "bytes", "counter"),
         Quantity("disk_written_bytes", "bytes that the system was given for the disk by the server", "bytes", "counter"),
@@ -40,6 +41,7 @@ QUANTITIES: dict[str, Quantity] = {
         ),
         Quantity("file_written_bytes", "bytes that the database wrote to its files", "bytes", "counter"),
         Quantity("table_bytes", "tables and indexes on disk", "bytes", "gauge"),
+        Quantity("data_parts", "parts of the data: regions or token ranges", "parts", "gauge"),
         Quantity("disk_bytes", "the server's folder of data on disk, logs for recovery included", "bytes", "gauge"),
     )
 }

@@ -13,13 +13,14 @@ from .openmetrics import observers
 from .options import (
     BlockOptions,
     ChangeOptions,
+    ClusterOptions,
     ExperimentOptions,
     RankingOptions,
     Rate,
     RateOptions,
     RepetitionOptions,
+    ServerMemoryOptions,
     ServerOptions,
-    StudyRunOptions,
     SweepOptions,
 )
 from .pilots import abandoned_pilots, pilot_folder
@@ -30,7 +31,7 @@ from .registered import Database, databases
 from .registers import KEY, READ, VALUE, WRITE, is_of_registers, with_keys_of_run
 from .room import arithmetic_estimate, free_room
 from .run import Observer, run_to_end
-from .servers import Servers, running_servers
+from .servers import Servers, addresses_of, borrowed_cluster, check_memory, running_servers
 from .sweep import swept
 from .validate import connect, sampling_interval_of, validated
 from .variants import (
@@ -39,6 +40,7 @@ from .variants import (
     TargetSpec,
     Variant,
     VariantSpec,
+    cluster_target,
     make_variants,
     parse_target,
     place_of,
@@ -61,6 +63,7 @@ __all__ = [
     "WRITE",
     "BlockOptions",
     "ChangeOptions",
+    "ClusterOptions",
     "Comparison",
     "ConnectedComparison",
     "Database",
@@ -82,10 +85,10 @@ __all__ = [
     "Seconds",
     "SecondsOrNone",
     "SeparateServers",
+    "ServerMemoryOptions",
     "ServerOptions",
     "Servers",
     "StallTest",
-    "StudyRunOptions",
     "SweepOptions",
     "TargetSpec",
     "ValidatedComparison",
@@ -93,15 +96,19 @@ __all__ = [
     "VariantSpec",
     "Workload",
     "abandoned_pilots",
+    "addresses_of",
     "arithmetic_estimate",
     "as_json",
+    "borrowed_cluster",
     "build_plan",
     "cached_tables",
     "check_can_stop",
     "check_client_health",
+    "check_memory",
     "check_namespace",
     "check_references",
     "client_bound",
+    "cluster_target",
     "connect",
     "databases",
     "driver_ceiling",

@@ -47,8 +47,9 @@ def run_plan(
     )
     writer = RunWriter(folder, manifest)
     try:
+        insight = started.insight if started.clusters else None
         readers = [table.to_reader() for table in tables]
-        run_and_write(target, whole, readers, writer, started.processes(), on_snapshot, at_end)
+        run_and_write(target, whole, readers, writer, started.processes(), on_snapshot, at_end, insight)
     except DiskFullError as error:
         on_full_disk()
         writer.finish("out of space", None, str(error))

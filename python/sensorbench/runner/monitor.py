@@ -2,7 +2,7 @@
 
 import json
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ from sensorbench._engine import Run, Target
 from sensorbench.errors import EngineError, FailedError, UsageError
 from sensorbench.results.writer import ResourceRow, StatusRow
 
-EVERY_S = 1.0
+EVERY_S, ELSEWHERE_EVERY_S = 1.0, 5.0
 CLIENT = "client"
 # What the table `status` has of a server's processes, by the columns of `resources`.
 _OF_PROCESSES = ("cpu_s", "memory_bytes", "read_bytes", "written_bytes")
@@ -32,12 +32,16 @@ class Watcher:
     """Asks the servers before the run, which is its time 0, and once a second while it is `watching` one, on threads of its own,
     because a busy server answers late: a short run may be over before the first of those answers.
 
-    Of a target that is one of these servers, which are the lab's, the table `status` has also what the lab knows of it.
+    Of a target that is one of these servers, which are the lab's, the table `status` has also what the lab knows of it. `insight` is what else
+    there is to know of servers; it is asked less often, since that may take a connection to each node.
     """
 
-    def __init__(self, target: Target, servers: Mapping[str, psutil.Process]) -> None:
+    def __init__(
+        self, target: Target, servers: Mapping[str, psutil.Process], insight: Callable[[], Mapping[str, float]] | None = None
+    ) -> None:
         self._run: Run | None = None
         self._target = target
+        self._insight = insight
         self._measured = lab.instance_at(target.url) if servers else None
         # What the names of a node's figures begin with, by the name of its process.
         self._prefixes = {known.name: known.prefix for known in self._nodes_now()}
@@ -47,10 +51,11 @@ class Watcher:
         self._status: list[StatusRow] = []
         self._lock = threading.Lock()
         self._ended = threading.Event()
-        watches = (self._watch, self._watch_in_lab)
+        watches = (self._watch, self._watch_in_lab, *([self._watch_elsewhere] if insight else []))
         self._threads = [threading.Thread(target=watch, name="watcher", daemon=True) for watch in watches]
         self._ask()
         self._ask_lab()
+        self._ask_elsewhere()
         self._used_cpu_s: dict[str, float] = {}
         self._start_cpu_s = {name: _cpu_s(name, process) for name, process in self._processes.items()}
 
@@ -80,6 +85,7 @@ class Watcher:
         if asks:
             self._ask()
             self._ask_lab()
+            self._ask_elsewhere()
 
     def _stop(self) -> None:
         self._ended.set()
@@ -95,6 +101,14 @@ class Watcher:
     def _watch_in_lab(self) -> None:
         while not self._ended.wait(EVERY_S):
             self._ask_lab()
+
+    def _watch_elsewhere(self) -> None:
+        while not self._ended.wait(ELSEWHERE_EVERY_S):
+            self._ask_elsewhere()
+
+    def _ask_elsewhere(self) -> None:
+        if self._insight is not None:
+            self._report(self._insight())
 
     def _ask_lab(self) -> None:
         reported: dict[str, float] = {}

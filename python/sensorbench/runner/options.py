@@ -1,5 +1,6 @@
 """Options that benchmarks of several kinds have, where a study says what they do."""
 
+from pathlib import Path
 from typing import Annotated
 
 from pydantic import AfterValidator
@@ -28,12 +29,6 @@ class RepetitionOptions(OptionModel):
     repetitions: int | None = option(None, "Runs of each variant.", ge=1)
 
 
-class StudyRunOptions(RepetitionOptions):
-    """What can be chosen of each study."""
-
-    scale: float = option(1.0, "Share of the dataset that is used.")
-
-
 class RateOptions(OptionModel):
     """How requests of a study come: as the study has it where nothing is said."""
 
@@ -56,14 +51,19 @@ def _size(text: str) -> int:
     return lab.parse_memory(text, "--server-memory")
 
 
-class ServerOptions(OptionModel):
-    """What each server of a comparison may use: the same for all of them. Only servers that the lab starts can be given it."""
+class ServerMemoryOptions(OptionModel):
+    """The memory that each server may use: the same for all of them. Only servers that the lab starts can be given it."""
 
     server_memory: Annotated[int | None, parsed(_size)] = option(
         None,
         "Memory of each server that is started, all its nodes together: 2G. Its caches and heap are sized to it, and it is kept to it "
-        "where this machine permits that.",
+        "where this machine permits that. Nodes that join bring as much as each has.",
     )
+
+
+class ServerOptions(ServerMemoryOptions):
+    """What each server of a comparison may use."""
+
     server_cpus: int | None = option(
         None, "CPUs of each server that is started; the client keeps to the others. Half of them if not given.", ge=1
     )
@@ -123,7 +123,8 @@ class RankingOptions(OptionModel):
     """What is ranked."""
 
     include_outdated: bool = option(
-        False, "Rank outdated versions of databases against current ones; else they are ranked only among themselves."
+        False,
+        "Rank outdated versions of databases with current ones. Without this, they are ranked only where no version is current.",
     )
 
 
@@ -137,3 +138,12 @@ class ChangeOptions(OptionModel):
 
 class ExperimentOptions(SweepOptions, RankingOptions, ServerOptions, BlockOptions, ChangeOptions):
     """What can be chosen of an experiment file."""
+
+
+class ClusterOptions(OptionModel):
+    """Servers of users that may be set and restarted."""
+
+    cluster: Path | None = option(
+        None,
+        "A cluster of yours instead of one of the lab's: a file that says how its nodes are set and restarted, docs/how-to/cluster.md.",
+    )

@@ -81,7 +81,7 @@ def schema_with_registers(schema: Schema) -> Schema:
             f"mix: {WRITE} and {READ}: no schema of registers is shipped for {schema.database}; leave them out there"
         )
     more = load_schema(REGISTERS, operations=REGISTERS, database=schema.database).file
-    return Schema(schema.path, schema.name, _with_file(schema.file, more, str(schema.path)), schema.parameters)
+    return schema.with_file(_with_file(schema.file, more, str(schema.path)))
 
 
 def _with_file(file: SchemaFile, more: SchemaFile, where: str) -> SchemaFile:

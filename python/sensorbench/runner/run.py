@@ -120,6 +120,7 @@ def run_and_write(
     servers: Mapping[str, psutil.Process],
     on_snapshot: Observer,
     at_end: Callable[[Run, bool], None],
+    insight: Callable[[], Mapping[str, float]] | None = None,
 ) -> RunTotals:
     """Runs a plan on a target to its end and writes it down. Returns the run as a whole.
 
@@ -130,7 +131,7 @@ def run_and_write(
     # What is interrupted in the middle of its ending would be neither whole nor known to be cut short.
     with held_back():
         with let_through():
-            watcher = Watcher(target, servers)
+            watcher = Watcher(target, servers, insight)
         _log.info("run %s: %s", writer.folder.name, ", ".join(phase["name"] for phase in plan["phases"]))
         run = target.run(as_json(plan), tables)
         run_end = _RunEnd(run, writer, watcher)

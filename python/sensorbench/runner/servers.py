@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 import psutil
 
 from sensorbench import lab
-from sensorbench.errors import EngineError, FailedError, UsageError, message_of
+from sensorbench.errors import EngineError, EngineUsageError, FailedError, UsageError, message_of
 from sensorbench.progress import ProgressReporter
 from sensorbench.results import ServerResources
 from sensorbench.results.described import DescribedServer
 from sensorbench.runner.memory import min_available
+from sensorbench.runner.user_cluster.cluster import UserCluster
 from sensorbench.runner.variants import TargetSpec, Variant
 
 
@@ -22,6 +23,8 @@ class Servers:
     """Instances of the lab by the server that targets name, and how long those took to start that were started here."""
 
     instances: dict[str, lab.Instance]
+    # Clusters of users, which are set and restarted as their files say.
+    clusters: dict[str, UserCluster] = field(default_factory=dict, kw_only=True)
     start_s: dict[str, float] = field(default_factory=dict, kw_only=True)
 
     def at_their_urls(self, variants: list[Variant]) -> list[Variant]:
@@ -40,15 +43,23 @@ class Servers:
         for text, instance in self.instances.items():
             lab.restart(instance.name)
             self.instances[text] = lab.find_instance(instance.name)
+        for cluster in self.clusters.values():
+            cluster.restart()
 
     def empty_caches(self) -> None:
         """Empties their caches while they run. Raises FailedError for a database that cannot do that."""
         for instance in self.instances.values():
             lab.empty_caches(instance.name)
+        for cluster in self.clusters.values():
+            cluster.empty_caches()
+
+    def insight(self) -> dict[str, float]:
+        """What nodes of users say of themselves; what the lab knows of its own servers, it is asked for them one by one."""
+        return {name: value for cluster in self.clusters.values() for name, value in cluster.insight().items()}
 
     def described(self) -> dict[str, DescribedServer]:
         """What results say of each: version, nodes, variants, and how its limits are kept."""
-        return {
+        of_lab: dict[str, DescribedServer] = {
             text: {
                 "instance": instance.name,
                 "database": instance.database,
@@ -61,9 +72,11 @@ class Servers:
                 "memory_bytes": instance.limits.memory_bytes,
                 "memory_by": instance.limits.memory_by,
                 "server_user": instance.server_user,
+                "data_of": instance.data_of,
             }
             for text, instance in self.instances.items()
         }
+        return of_lab | {text: cluster.described() for text, cluster in self.clusters.items()}
 
 
 @contextmanager
@@ -81,7 +94,7 @@ def running_servers(
     with ExitStack() as stack:
         started = [target for target in targets_of(variants) if target.place == "started"]
         specs = {target.server: spec_of(target, cpus, resources) for target in started}
-        _check_memory(specs)
+        check_memory(specs)
         for target in started:
             started_s = time.monotonic()
             with reporter.task(f"starting {target.server}") as task:
@@ -89,8 +102,34 @@ def running_servers(
                 task.end(f"{instance.version} at {instance.nodes[0].host}")
             servers.instances[target.server] = instance
             servers.start_s[target.server] = time.monotonic() - started_s
+        for target in targets_of(variants):
+            if target.cluster is not None:
+                servers.clusters[target.server] = _configured(target, target.cluster, reporter)
         stack.enter_context(cpus.client())
         yield servers
+
+
+def _configured(target: TargetSpec, cluster: UserCluster, reporter: ProgressReporter) -> UserCluster:
+    """A cluster of the user's with a target's settings. Whoever took it puts it back."""
+    with reporter.task(f"setting and restarting {cluster.path.name}") as task:
+        cluster.configure(dict(target.server_settings))
+        task.end(f"{len(cluster.nodes)} nodes")
+    return cluster
+
+
+@contextmanager
+def borrowed_cluster(target: TargetSpec, reporter: ProgressReporter) -> Iterator[Servers]:
+    """Has a cluster of the user's for a benchmark that sets it many times, and puts it back at the end; nothing where the lab starts the servers."""
+    if target.cluster is None:
+        yield Servers({})
+        return
+    with target.cluster.taken(reporter):
+        yield Servers({})
+
+
+def addresses_of(target: TargetSpec) -> list[str] | None:
+    """The nodes of a cluster of the user's; None where servers are the lab's."""
+    return target.cluster.addresses if target.cluster else None
 
 
 def targets_of(variants: list[Variant]) -> list[TargetSpec]:
@@ -116,6 +155,7 @@ def spec_of(target: TargetSpec, cpus: "ServerCpus", resources: ServerResources) 
         memory_bytes=resources.memory_bytes,
         fits_memory=True,
         stays=False,
+        data_of=target.data_of,
     )
 
 
@@ -137,7 +177,7 @@ class ServerCpus:
         return _on(self.of_client) if self.of_client else nullcontext()
 
 
-def _check_memory(specs: Mapping[str, lab.ServerSpec]) -> None:
+def check_memory(specs: Mapping[str, lab.ServerSpec]) -> None:
     """Raises UsageError where servers would not fit into the memory of this machine, even without data."""
     needed = {server: of_server for server, spec in specs.items() if (of_server := lab.min_memory(spec)) is not None}
     room = psutil.virtual_memory().available - min_available()
@@ -150,12 +190,14 @@ def _check_memory(specs: Mapping[str, lab.ServerSpec]) -> None:
 
 
 def _check_answers(variants: list[Variant]) -> None:
-    """Raises FailedError unless the server of each answers."""
+    """Raises FailedError unless the server of each answers, and UsageError where it is none that the URL can mean."""
     for variant in variants:
         if not variant.target.database.embedded:
             target = variant.engine_target()
             try:
                 target.describe()
+            except EngineUsageError as error:
+                raise UsageError(message_of(error)) from None
             except EngineError as error:
                 raise FailedError(f"{target.url} does not answer, so nothing is done: {message_of(error)}") from None
 

@@ -3,7 +3,7 @@
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
@@ -13,8 +13,10 @@ from sensorbench.errors import EngineUsageError, UsageError
 from sensorbench.results import VariantManifest
 from sensorbench.results.estimate import Place
 from sensorbench.runner.registered import Database, databases
+from sensorbench.runner.user_cluster.cluster import UserCluster
 from sensorbench.runner.workload import Workload
 from sensorbench.schemas import Schema
+from sensorbench.toml_file import error_at
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,10 @@ class TargetSpec:
     server_settings: tuple[tuple[str, str], ...] = ()
     # The database's own tool that loads, instead of the driver.
     loader: str = ""
+    # Of a URL: how the nodes behind it are set and restarted.
+    cluster: UserCluster | None = field(default=None, compare=False)
+    # Of a server that the lab starts: the kept instance with whose data its nodes start.
+    data_of: str | None = field(default=None, compare=False)
 
     @property
     def url_options(self) -> dict[str, str]:
@@ -47,7 +53,8 @@ class TargetSpec:
     def server(self) -> str:
         """The server, whatever the options: targets that differ in them share it."""
         nodes = [f"{self.nodes} nodes"] if self.nodes else []
-        return " ".join([self.text.partition("?")[0], *nodes, *(f"{key}={value}" for key, value in self.server_settings)])
+        text = self.cluster.path.name if self.cluster else self.text.partition("?")[0]
+        return " ".join([text, *nodes, *(f"{key}={value}" for key, value in self.server_settings)])
 
     @property
     def is_url(self) -> bool:
@@ -82,8 +89,7 @@ class TargetSpec:
             _check_url(text)
             return replace(self, text=text)
         options = _with_option(f"?{self.options}", key, value).removeprefix("?")
-        if key not in lab.LAB_DATABASES[self.database.name].options_of_its_own:
-            _check_url(f"{self.database.name}://127.0.0.1?{key}={value}")
+        _check_options(self.database.name, f"{key}={value}")
         return replace(self, options=options)
 
 
@@ -256,7 +262,7 @@ def parse_target(text: str) -> TargetSpec:
         name, _, options = text.removeprefix(_LAB).partition("?")
         instance = lab.find_instance(name)
         if instance.database not in known:
-            raise UsageError(f"--target {text}: {instance.database} stores nothing; it is used by {lab.used_as(instance)}")
+            raise UsageError(f"--target {text}: {instance.database} is no database; it is used as {lab.used_as(instance)}")
         loader, rest = split_loader(instance.database, options)
         _check_url(_joined(lab.url_of(instance), rest))
         return TargetSpec(text, known[instance.database], "lab", rest, loader=loader)
@@ -286,6 +292,20 @@ def parse_target(text: str) -> TargetSpec:
     return started_target(name, options)
 
 
+def cluster_target(file: Path, options: str = "") -> TargetSpec:
+    """A target that is a cluster of the user's, by its file; `options` are those of its URL where that has none. Raises UsageError."""
+    cluster = UserCluster.load(file)
+    try:
+        target = parse_target(cluster.file.url)
+    except UsageError as error:
+        raise error_at(file, "url", str(error)) from None
+    if target.place != "url":
+        raise error_at(file, "url", f"expected the URL of servers, such as {SERVER_URL}")
+    known = target.url_options
+    more = "&".join(option for option in options.split("&") if option and option.partition("=")[0] not in known)
+    return replace(target.with_options(more) if more else target, cluster=cluster)
+
+
 def started_target(
     database: str,
     options: str = "",
@@ -296,12 +316,23 @@ def started_target(
 ) -> TargetSpec:
     """A target that the lab starts. Raises UsageError for options that make no sense, as far as can be told before it is up."""
     loader, rest = split_loader(database, options)
-    checked = [
-        option for option in rest.split("&") if option.partition("=")[0] not in lab.LAB_DATABASES[database].options_of_its_own
-    ]
-    _check_url(_joined(f"{database}://127.0.0.1", "&".join(checked)))
+    _check_options(database, rest)
     text = _joined(database, options)
     return TargetSpec(text, databases()[database], "started", rest, system, nodes, tuple(server_settings.items()), loader)
+
+
+def _check_options(database: str, options: str) -> None:
+    """Checks options of a server that is not up yet. Raises UsageError for those that make no sense, as far as can be told."""
+    of_its_own = lab.LAB_DATABASES[database].options_of_its_own
+    of_driver = []
+    for option in filter(None, options.split("&")):
+        key, _, value = option.partition("=")
+        values = [*of_its_own.get(key, ()), *(lab.load_tools(database) if key == _LOAD else ())]
+        if not values:
+            of_driver.append(option)
+        elif value not in values:
+            raise UsageError(f"--target {database}?{option}: expected {' or '.join(values)} for {key}")
+    _check_url(_joined(f"{database}://127.0.0.1", "&".join(of_driver)))
 
 
 def _check_url(url: str) -> None:

@@ -1,6 +1,6 @@
 """How wide the rows of a schema are meant to be, and how wide they become on the timelines of a dataset."""
 
-from collections.abc import Set
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 
 from sensorbench.schemas.time_buckets import READINGS_A_ROW_IN, ROWS, SamplingInterval, readings_a_row
@@ -9,6 +9,9 @@ from sensorbench.schemas.time_buckets import READINGS_A_ROW_IN, ROWS, SamplingIn
 MAX_ROUNDING = 0.05
 # From so many multiples on, rounding is less than that.
 _MIN_MULTIPLES = 10
+# The largest row that a server reports, over the one that is meant. Cassandra counts sizes in buckets that grow by 20 % and reports the upper end;
+# the rest is for what the schema's figure of a reading does not know.
+WIDEST_OVER_MEANT = (0.85, 1.35)
 
 
 @dataclass(frozen=True)
@@ -74,6 +77,25 @@ class RowWidth:
         return (
             f"{wanted}, but rows are a multiple of {READINGS_A_ROW_IN} readings of {self.bytes_a_reading:g} bytes: the widest has {widest:,}, "
             f"{_bytes(found)}. It takes --scale {self.smallest_scale:.2g}"
+        )
+
+    def why_not_as_reported(self, largest: Mapping[str, int]) -> str | None:
+        """What is wrong with the widest row after loading; None where nothing is, or is known.
+
+        Args:
+            largest: bytes of the largest row of each table, as the server reports them.
+
+        """
+        found = max(largest.values(), default=0)
+        if self.wanted_bytes is None or not found:
+            return None
+        ratio = found / self.wanted_bytes
+        low, high = WIDEST_OVER_MEANT
+        if low <= ratio <= high:
+            return None
+        return (
+            f"its rows should be {_bytes(self.wanted_bytes)} wide, but the widest that the server reports has {_bytes(found)}: {ratio:.2f} times as "
+            f"much, where {low:g} to {high:g} is expected. The schema's bytes_a_reading says what a reading should take"
         )
 
 

@@ -76,12 +76,14 @@ class Schema:
         file: SchemaFile,
         parameters: dict[str, ParameterValue],
         sampling: SamplingInterval | None = None,
+        borders: Sequence[int] = (),
     ) -> None:
         self.path = path
         self.name = name
         self.file = file
         self.parameters = parameters
         self._sampling = sampling
+        self._borders = borders
 
     @property
     def database(self) -> str:
@@ -95,9 +97,8 @@ class Schema:
 
     def with_parameters(self, changes: dict[str, ParameterValue]) -> "Schema":
         """The same with some parameters chosen otherwise."""
-        return Schema(
-            self.path, self.name, self.file, _chosen(self.path, self.file, {**self.parameters, **changes}), self._sampling
-        )
+        chosen = _chosen(self.path, self.file, {**self.parameters, **changes})
+        return Schema(self.path, self.name, self.file, chosen, self._sampling, self._borders)
 
     @property
     def needs_sampling_interval(self) -> bool:
@@ -107,7 +108,15 @@ class Schema:
 
     def on(self, sampling: SamplingInterval) -> "Schema":
         """The same for a dataset."""
-        return Schema(self.path, self.name, self.file, self.parameters, sampling)
+        return Schema(self.path, self.name, self.file, self.parameters, sampling, self._borders)
+
+    def with_file(self, file: SchemaFile) -> "Schema":
+        """The same with more in its file."""
+        return Schema(self.path, self.name, file, self.parameters, self._sampling, self._borders)
+
+    def split_at(self, borders: Sequence[int]) -> "Schema":
+        """The same, whose tables that the file has under `split` are made of parts: a new one begins at each of these values of their key."""
+        return Schema(self.path, self.name, self.file, self.parameters, self._sampling, borders)
 
     def bucket_of(self, every: str, key: str) -> BucketLength:
         """A length of stretches for the engine. Raises UsageError naming the key."""
@@ -246,13 +255,24 @@ class Schema:
             work = self.work(name, operations.operation[name])
             statements += json.loads(self._with_place(statement_operations, json.dumps(operation), json.dumps(work)))
         schema: DriverSchema = {
-            "create": self._substituted(self.file.create, "create"),
+            "create": self._created(),
             "settle": self._substituted(self.file.settle, "settle"),
             "tables": {table: typed_names(of_table) for table, of_table in columns.items()},
             "operations": statements,
         }
         self._with_place(check_schema, self.database, json.dumps(schema))
         return schema
+
+    def _created(self) -> Statement:
+        """How tables are made, those that are split with where their parts begin."""
+        created: Statement = self._substituted(self.file.create, "create")
+        for name in self.file.split if self._borders else ():
+            tables = created.get("table")
+            table = tables.get(name) if isinstance(tables, dict) else None
+            if not isinstance(table, dict):
+                raise self.error("split", f"there is no create.table.{name}, which could be split")
+            table["splits"] = [[border] for border in self._borders]
+        return created
 
     def driver_statement(self, name: str, operation: Operation) -> DriverStatement:
         """An operation with its statement, for the engine. Its answers must have the order that the operation asks for, or else the one

@@ -17,7 +17,18 @@ PLACE = r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)\}"
 # In the names of tables that are alike, and in statements: the number of one of them.
 TABLE = "{table}"
 Promises = Literal[
-    "quorums", "read_committed", "one_writer", "snapshots", "one_thread", "one_server_a_row", "members", "applied_later"
+    "quorums",
+    "read_committed",
+    "one_writer",
+    "snapshots",
+    "parts",
+    "last_point",
+    "one_thread",
+    "one_server_a_row",
+    "members",
+    "applied_later",
+    "shown_later",
+    "log",
 ]
 
 
@@ -236,6 +247,10 @@ class SchemaFile(toml_file.FileModel):
     )
     tables: Tables | None = Field(default=None, description="The data are spread over tables that are alike.")
     create: Statement = Field(default={}, description="What creates the tables, in the database's own words.")
+    split: list[str] = Field(
+        default=[],
+        description="Tables whose key begins with an integer: a benchmark of a cluster makes them of so many parts that each node has several.",
+    )
     settle: Statement = Field(default={}, description="What is done after loading: indexes, statistics. Timed apart.")
     # Each as it is for some values of the parameters, or the only one.
     load_query: dict[str, Annotated[list[LoadQueryEntry], _ONE_OR_SEVERAL]] = Field(

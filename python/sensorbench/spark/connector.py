@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 FOLDER = Path(__file__).parent / "connectors"
 JAVA_FOLDER = Path(__file__).parent / "java"
-# What reads and writes files in a folder instead of a database.
-FILES = "files"
+# What reads and writes files instead of a database: in a folder, or on HDFS.
+FILES, HDFS = "files", "hdfs"
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 # The oldest Java that Spark runs on here.
 _RELEASE = "11"
@@ -38,8 +38,9 @@ class Connector(toml_file.FileModel):
 
     databases: list[str]
     title: str
-    # How it splits a table, in words.
+    # How it splits a table, in words; and whether a split names the nodes that have it, so that Spark prefers an executor there.
     splits: str
+    names_nodes: bool = False
     format: str
     jars: list[str]
     # Of all jars, as `lab.software` computes it.
@@ -169,6 +170,11 @@ def connected() -> list[str]:
 def files_in(folder: Path) -> Place:
     """Files in a folder."""
     return Place(connectors()[FILES], {"folder": str(folder)})
+
+
+def files_on_hdfs(url: str, folder: str) -> Place:
+    """Files in a folder of HDFS."""
+    return Place(connectors()[HDFS], {"folder": f"{url}{folder}"})
 
 
 def _values(url: str) -> dict[str, str]:

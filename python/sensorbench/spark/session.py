@@ -123,6 +123,10 @@ class Driver:
         self.master = master
         self.log = log
 
+    def at(self, master: Master) -> "Driver":
+        """The same process, from which applications go to another master."""
+        return Driver(master, self.log)
+
     @contextmanager
     def application(
         self,

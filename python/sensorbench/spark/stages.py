@@ -3,16 +3,20 @@
 from dataclasses import dataclass
 from typing import Any
 
+# Spark's word (org.apache.spark.scheduler.TaskLocality).
+_AT_ITS_NODE = "NODE_LOCAL"
+
 
 @dataclass(frozen=True)
 class Stage:
     """One stage: its tasks, when it was executed (s since 1970), and Spark's own counters; 0 where a connector does not report.
 
-    Summed over its tasks: `run_s`, what they took, and `deserialize_s`, until executors knew what to do, getting jars among it.
+    `local_tasks` are those that were executed at the node that has their split, as the split names it. Summed over its tasks: `run_s`, what they took, and `deserialize_s`, until executors knew what to do, getting jars among it.
     """
 
     id: int
     tasks: int
+    local_tasks: int
     begun_s: float
     ended_s: float
     run_s: float
@@ -43,11 +47,18 @@ class Stages:
 
     @property
     def map_tasks(self) -> int:
-        """Tasks of the stage that reads the table, one for each split: the first that has read anything, since some connectors look at
-        the table in a stage of its own before. Of an empty table, the first.
-        """
-        reading = [stage for stage in self.stages if stage.input_records] or list(self.stages)
-        return reading[0].tasks if reading else 0
+        """Tasks of the stage that reads the table, one for each split."""
+        return self._reading.tasks if self._reading else 0
+
+    @property
+    def local_map_tasks(self) -> int:
+        """Those of them at the node that has their split."""
+        return self._reading.local_tasks if self._reading else 0
+
+    @property
+    def _reading(self) -> Stage | None:
+        """The first stage that has read anything, since some connectors look at the table in a stage of its own before. Of an empty table, the first."""
+        return next((stage for stage in self.stages if stage.input_records), self.stages[0] if self.stages else None)
 
 
 def stages_of(context: Any, group: str) -> Stages:
@@ -57,13 +68,14 @@ def stages_of(context: Any, group: str) -> Stages:
     tracker, store = context.statusTracker(), java.statusStore()
     ids = sorted({stage for job in tracker.getJobIdsForGroup(group) for stage in tracker.getJobInfo(job).stageIds})
     attempts = [store.lastStageAttempt(stage) for stage in ids]
-    return Stages(tuple(_stage(attempt) for attempt in attempts if str(attempt.status()) == "COMPLETE"))
+    return Stages(tuple(_stage(attempt, store) for attempt in attempts if str(attempt.status()) == "COMPLETE"))
 
 
-def _stage(attempt: Any) -> Stage:
+def _stage(attempt: Any, store: Any) -> Stage:
     return Stage(
         id=attempt.stageId(),
         tasks=attempt.numTasks(),
+        local_tasks=_local_tasks(attempt, store),
         begun_s=attempt.submissionTime().get().getTime() / 1e3,
         ended_s=attempt.completionTime().get().getTime() / 1e3,
         run_s=attempt.executorRunTime() / 1e3,
@@ -76,3 +88,9 @@ def _stage(attempt: Any) -> Stage:
         shuffle_read_bytes=attempt.shuffleReadBytes(),
         shuffle_write_bytes=attempt.shuffleWriteBytes(),
     )
+
+
+def _local_tasks(attempt: Any, store: Any) -> int:
+    """Tasks that got the node that they prefer. Those that prefer none, Spark says are local to their process."""
+    tasks = store.taskList(attempt.stageId(), attempt.attemptId(), attempt.numTasks())
+    return sum(str(tasks.apply(number).taskLocality()) == _AT_ITS_NODE for number in range(tasks.size()))

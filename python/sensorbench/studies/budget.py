@@ -41,6 +41,12 @@ class StudyPilot:
     is_measured: bool
     variants: dict[str, list[Variant]]
 
+    def only(self, parts: Sequence[str]) -> "StudyPilot":
+        """The pilot of some of its parts."""
+        pilot = replace(self.pilot, parts={name: self.pilot.parts[name] for name in parts})
+        options = self.options.model_copy(update={"parts": tuple(parts)})
+        return replace(self, pilot=pilot, options=options, variants={name: self.variants[name] for name in parts})
+
     @property
     def workloads(self) -> dict[str, Workload]:
         """The workload of each comparison as the study has it at the options' scale."""
@@ -99,8 +105,11 @@ def pilot_study(
     *,
     measures: bool = True,
     touches_users: bool = False,
+    budget_s: float | None = None,
 ) -> StudyPilot:
-    """Measures a study on short prefixes of its data; at servers of users only where that is said. Raises UsageError for what makes no sense."""
+    """Measures a study on short prefixes of its data; at servers of users only where that is said. With a budget, parts are measured only as long as
+    there is time for more of them. Raises UsageError for what makes no sense.
+    """
     quiet = ProgressReporter(quiet=True)
     found: dict[str, list[Variant]] = {}
 
@@ -111,8 +120,19 @@ def pilot_study(
         found.update({name: comparison.variants for name, comparison in comparisons.items()})
         return comparisons
 
+    def is_full(pilot: Pilot) -> bool:
+        return budget_s is not None and _is_used_up(StudyPilot(study, options, out, pilot, measures, found), budget_s)
+
     datasets = options.datasets or tuple(study.file.datasets)
-    pilot = run_pilot(comparisons_at, options.used_scale, allowed_s, reporter, measures=measures, touches_users=touches_users)
+    pilot = run_pilot(
+        comparisons_at,
+        options.used_scale,
+        allowed_s,
+        reporter,
+        measures=measures,
+        touches_users=touches_users,
+        is_full=is_full if study.file.parts else None,
+    )
     if not study.file.parts and len(datasets) > 1:
         pilot = _on_all(pilot, datasets, options)
         found = dict.fromkeys(pilot.parts, next(iter(found.values())))
@@ -136,7 +156,8 @@ def budget_of(options: StudyOptions) -> float | None:
 
 
 def choose(piloted: StudyPilot, budget_s: float) -> Budget:
-    """The largest scale that fits, with as many repetitions as verdicts need, and as much measuring as the time allows.
+    """The largest scale that fits, with as many repetitions as verdicts need, and as much measuring as the time allows. Where not all parts of a
+    study fit, the last of its parts are left out.
 
     Raises:
         UsageError: where nothing does; with how long the least takes.
@@ -148,26 +169,49 @@ def choose(piloted: StudyPilot, budget_s: float) -> Budget:
         )
     usable_s = PLANNED_SHARE * (budget_s - piloted.pilot.took_s)
     smallest: tuple[float, float] | None = None
+    names = list(piloted.pilot.parts)
     for repetitions in _repetitions(piloted):
-        for scale in _scales(piloted):
-            options = piloted.options.model_copy(update={"scale": scale, "repetitions": repetitions})
-            attempt = _Attempt(piloted, options, repetitions)
-            if not attempt.fits_room:
-                continue
-            needed_s = attempt.fixed_s + attempt.min_s
-            smallest = min(smallest or (needed_s, scale), (needed_s, scale))
-            limit_s = attempt.limit_s(usable_s)
-            if limit_s is not None:
-                return _budget(piloted, options, budget_s, limit_s, repetitions)
+        # The parts of a study are in the order of their weight.
+        for count in range(len(names), 0, -1) if piloted.study.file.parts else [len(names)]:
+            left_out = [*names[count:], *piloted.pilot.skipped]
+            some = piloted.only(names[:count]) if left_out else piloted
+            for scale in _scales(some):
+                options = some.options.model_copy(update={"scale": scale, "repetitions": repetitions})
+                attempt = _Attempt(some, options, repetitions)
+                if not attempt.fits_room:
+                    continue
+                needed_s = attempt.fixed_s + attempt.min_s
+                smallest = min(smallest or (needed_s, scale), (needed_s, scale))
+                limit_s = attempt.limit_s(usable_s)
+                if limit_s is not None:
+                    return _budget(some, options, budget_s, limit_s, repetitions, left_out=left_out)
     if smallest is None:
         raise UsageError(
             "--budget: no scale of this study fits disk and memory with all variants; name fewer by --target or --part"
         )
     shortest_s = smallest[0] / PLANNED_SHARE + piloted.pilot.took_s
     raise UsageError(
-        f"--budget {budget_s / 60:,.0f}m: the least of this study, scale {smallest[1]:g} with one repetition, takes about {shortest_s / 60:,.0f} "
+        f"--budget {budget_s / 60:,.0f}m: the least of this study, {_part_alone(names, piloted)}scale {smallest[1]:g} with one repetition, takes about {shortest_s / 60:,.0f} "
         "minutes; give more time, or name fewer variants by --target, --schema or --part"
     )
+
+
+def _is_used_up(piloted: StudyPilot, budget_s: float) -> bool:
+    """Whether the parts that were measured leave no time for more of them: further ones would only cost repetitions, operations, or parts."""
+    try:
+        chosen = choose(piloted, budget_s)
+    except UsageError:
+        # It is told when the pilot has ended.
+        return True
+    is_cut = any(variant.expected is not None for part in chosen.estimate.parts for variant in part.variants)
+    verdicts_need = min(_repetitions(piloted)[0], MIN_REPETITIONS)
+    return is_cut or chosen.repetitions < verdicts_need or chosen.left_out != piloted.pilot.skipped
+
+
+def _part_alone(names: Sequence[str], piloted: StudyPilot) -> str:
+    """The part that is the last to be left out, in words; empty where a study has none."""
+    has_more = len(names) + len(piloted.pilot.skipped) > 1
+    return f"part {names[0]} alone, " if piloted.study.file.parts and has_more else ""
 
 
 def _repetitions(piloted: StudyPilot) -> list[int]:
@@ -238,7 +282,9 @@ def _min_operations(mix: dict[str, float], workload: Workload) -> int:
     return min(wanted, workload.operations or wanted)
 
 
-def _budget(piloted: StudyPilot, options: StudyOptions, budget_s: float, limit_s: float, repetitions: int) -> Budget:
+def _budget(
+    piloted: StudyPilot, options: StudyOptions, budget_s: float, limit_s: float, repetitions: int, *, left_out: list[str]
+) -> Budget:
     limit_s = _rounded_down(limit_s) if math.isfinite(limit_s) else limit_s
     has_end = options.duration is None
     of_workloads = {workload.operations for workload in piloted.workloads_at(options).values()}
@@ -253,6 +299,8 @@ def _budget(piloted: StudyPilot, options: StudyOptions, budget_s: float, limit_s
         operations=operations,
         repetitions=repetitions,
         max_variant_time_s=max_variant_time_s,
+        parts=list(options.parts) if left_out else [],
+        left_out=left_out,
         command=command,
         estimate=piloted.estimate(options, limit_s),
     )
@@ -274,6 +322,7 @@ def with_budget(options: StudyOptions, budget: Budget) -> StudyOptions:
             "repetitions": budget.repetitions,
             "max_variant_time": limit,
             "budget": None,
+            "parts": tuple(budget.parts) or options.parts,
         }
     )
 

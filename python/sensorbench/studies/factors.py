@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
@@ -20,10 +21,11 @@ from sensorbench.claims import (
     untested_for,
 )
 from sensorbench.results.factors import FILLED, LAST, FactorsResult, Where
+from sensorbench.results.planned import PlannedFactors
 from sensorbench.results.summary.claims import JudgedClaim
 from sensorbench.results.summary.factors import FactorsSummary
 from sensorbench.results.summary.published import PublishedTable
-from sensorbench.studies.published import Found, found_in, measured_by, published_of
+from sensorbench.studies.published import Found, found_in, interval_in, measured_by, published_of
 
 # What claims of one study speak of besides the figures of levels; each is made of all results.
 FactorQuantity = Callable[[FactorsResult], RunValues | None]
@@ -72,7 +74,9 @@ def _found(evidence: FactorEvidence, figure: Figure) -> Found:
     load, part, level, *_ = figure.arguments
     plan = evidence.result.manifest.plan
     if part not in plan.parts:
-        return Found(None, "not run", f"part {part} was not run")
+        return Found(None, "not run", _why_not_run(plan, part))
+    if (name := f"{part}: {level}") in plan.left_out:
+        return Found(None, "not run", f"left out by budget: {plan.left_out[name]}")
     cells = [name for name, cell in plan.cells.items() if cell.load == load and (part, level) in cell.levels]
     failed = next((each for name in cells for each in evidence.result.measurements[name] if each.outcome == "failed"), None)
     if failed is not None:
@@ -82,6 +86,11 @@ def _found(evidence: FactorEvidence, figure: Figure) -> Found:
         "not run",
         "servers did not report it" if measurements_of(evidence.result, load, (part, level)) else "the work ended before",
     )
+
+
+def _why_not_run(plan: PlannedFactors, part: str) -> str:
+    """Why a part has no measurements."""
+    return f"left out by budget: {plan.left_out[part]}" if part in plan.left_out else f"part {part} was not run"
 
 
 def _where(word: str) -> Where:
@@ -118,7 +127,7 @@ class FactorStudy:
         published, plan = published_of(self.name), evidence.result.manifest.plan
         if published is None:
             return []
-        measure = measured_by(lambda figure: _found(evidence, figure))
+        measure = measured_by(partial(_found, evidence), partial(interval_in, evidence))
         conditions = (
             f"Measured at scale {plan.scale:g} with rates of this machine, each held for {plan.step_s:g} s: the paper's rates are shares of what "
             "its machines took."
@@ -128,5 +137,5 @@ class FactorStudy:
     def _judged(self, claim: Claim, evidence: FactorEvidence) -> JudgedClaim:
         absent = [part for part in claim.parts if part not in evidence.result.manifest.plan.parts]
         if absent and not claim.blocked_by:
-            return judged_claim(claim, needs(claim), untested_for(f"part {absent[0]} was not run"))
+            return judged_claim(claim, needs(claim), untested_for(_why_not_run(evidence.result.manifest.plan, absent[0])))
         return judged_by(claim, evidence, {})

@@ -12,10 +12,12 @@ from dataclasses import astuple, dataclass, fields
 from functools import cache, cached_property
 from pathlib import Path
 from statistics import fmean
+from typing import Literal
 
 from pydantic import Field
 
 from sensorbench import toml_file
+from sensorbench.analysis.intervals import Interval
 from sensorbench.claims import Expression, Figure, FigureEvidence, NotMeasuredError
 from sensorbench.results.summary.published import CellState, PublishedCell, PublishedKind, PublishedTable, printed_by_figure
 from sensorbench.studies.printed_values import in_our_unit, shown_unit
@@ -98,13 +100,20 @@ class Found:
     why: str = ""
     variant: str = ""
     is_substitute: bool = False
+    interval: Interval | None = None
 
 
 Measure = Callable[[Expression], Found]
 
 
-def measured_by(find: Callable[[Figure], Found]) -> Measure:
-    """What was measured of formulas, by what was measured of figures. A formula without one of its figures has the reason of this one."""
+def measured_by(find: Callable[[Figure], Found], interval: Callable[[Expression], Interval | None] = lambda _: None) -> Measure:
+    """What was measured of formulas, by what was measured of figures. A formula without one of its figures has the reason of this one.
+
+    Args:
+        find: what was measured of a figure.
+        interval: of a formula whose figures were all measured; None where it has none.
+
+    """
 
     def measure(expression: Expression) -> Found:
         found = [find(figure) for figure in expression.figures]
@@ -118,6 +127,7 @@ def measured_by(find: Callable[[Figure], Found]) -> Measure:
             "; ".join(filter(None, dict.fromkeys(each.why for each in found))),
             variants[0] if len(variants) == 1 else "",
             any(each.is_substitute for each in found),
+            interval(expression),
         )
 
     return measure
@@ -130,6 +140,11 @@ def found_in(evidence: FigureEvidence, figure: Figure) -> Found:
     except NotMeasuredError as error:
         return Found(None, "not run", str(error))
     return Found(None, "not run") if values is None else Found(fmean(values.by_run.values()), "measured")
+
+
+def interval_in(evidence: FigureEvidence, expression: Expression) -> Interval | None:
+    """The confidence interval of a figure, or of a ratio of figures, over runs; sums of figures that were measured apart have none."""
+    return evidence.interval(expression) if expression.weights is not None else None
 
 
 @dataclass(frozen=True)
@@ -307,7 +322,16 @@ def _cell(row: PlacedRow, measure: Measure, scale: float | None) -> PublishedCel
         figure=row.figure,
         variant=found.variant,
         is_substitute=found.is_substitute,
+        low=_end(found.interval, "low"),
+        high=_end(found.interval, "high"),
     )
+
+
+def _end(interval: Interval | None, end: Literal["low", "high"]) -> float | None:
+    """That of an interval that runs gave: what was measured once has no interval of its own."""
+    if interval is None or not interval.between_runs:
+        return None
+    return interval.low if end == "low" else interval.high
 
 
 def _ratio(measured: float | None, printed: float | None) -> float | None:
@@ -333,7 +357,7 @@ def _derived(above: PublishedCell, below: PublishedCell, rule: RatioRule, measur
     printed = _ratio(above.value, below.value)
     if printed is None:
         return None
-    found = measure(Expression.parse(rule.measured)) if rule.measured else _ratio_found(above, below)
+    found = measure(Expression.parse(rule.measured)) if rule.measured else _ratio_found(above, below, measure)
     return PublishedCell(
         row=above.row,
         column=f"{rule.over} / {rule.under}",
@@ -348,15 +372,21 @@ def _derived(above: PublishedCell, below: PublishedCell, rule: RatioRule, measur
         figure=rule.measured,
         is_substitute=found.is_substitute,
         is_derived=True,
+        low=_end(found.interval, "low"),
+        high=_end(found.interval, "high"),
     )
 
 
-def _ratio_found(above: PublishedCell, below: PublishedCell) -> Found:
+def _ratio_found(above: PublishedCell, below: PublishedCell, measure: Measure) -> Found:
     """The ratio of what was measured in two cells; one that is not comparable has none."""
     lacking = next((cell for cell in (above, below) if cell.state != "measured"), None)
     if lacking is not None:
         return Found(None, lacking.state, lacking.why)
     value = _ratio(above.measured, below.measured)
     return Found(
-        value, "measured", "" if value else "a value is not positive", is_substitute=above.is_substitute or below.is_substitute
+        value,
+        "measured",
+        "" if value else "a value is not positive",
+        is_substitute=above.is_substitute or below.is_substitute,
+        interval=measure(Expression.parse(f"({above.figure}) / ({below.figure})")).interval if value else None,
     )

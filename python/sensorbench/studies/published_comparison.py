@@ -3,11 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from sensorbench.claims import Evidence, Figure, variant_name
+from sensorbench.analysis.intervals import Interval
+from sensorbench.claims import Evidence, Expression, Figure, variant_name
 from sensorbench.results import ComparisonResult
+from sensorbench.results.summary.claims import MeasuredFigure
 from sensorbench.results.summary.comparison import ComparisonSummary
 from sensorbench.results.summary.published import PublishedTable
-from sensorbench.studies.published import Found, found_in, measured_by, published_of
+from sensorbench.studies.published import Found, found_in, interval_in, measured_by, published_of
 from sensorbench.studies.study import Study
 
 # Figures that the report has of an operation over all runs together.
@@ -35,9 +37,7 @@ class _Comparisons:
 
     def found(self, figure: Figure) -> Found:
         """What was measured of a figure: `quantity(role, …)` or `quantity(part: role, …)`."""
-        first, *others = figure.arguments
-        part, colon, role = first.partition(":")
-        part, role = (part.strip(), role.strip()) if colon else (next(iter(self._evidence), ""), first)
+        part, role, others = self._place(figure)
         evidence = self._evidence.get(part)
         if evidence is None:
             return Found(None, "not run", f"part {part} was not run")
@@ -50,6 +50,33 @@ class _Comparisons:
         return replace(
             found, why=_failed_in_part(evidence, role, others), variant=evidence.roles[role], is_substitute=is_substitute
         )
+
+    def interval(self, expression: Expression) -> Interval | None:
+        """The interval of a formula over figures that were measured; the rows that an operation gives are no measurement with one."""
+        if any(figure.quantity == ROWS for figure in expression.figures):
+            return None
+        (first, *others) = expression.figures
+        if not others and first.quantity == LATENCY and str(expression) == str(first):
+            # The report has computed it.
+            part, role, arguments = self._place(first)
+            shown = self._latency(part, role, arguments[0])
+            if shown is None or shown.value is None or shown.confidence is None:
+                return None
+            return Interval(
+                shown.value, shown.low, shown.high, shown.confidence, shown.runs or 0, between_runs=bool(shown.between_runs)
+            )
+        return interval_in(next(iter(self._evidence.values())), expression)
+
+    def _place(self, figure: Figure) -> tuple[str, str, list[str]]:
+        """In which part a figure is, of which role, and its other arguments."""
+        first, *others = figure.arguments
+        part, colon, role = first.partition(":")
+        return (part.strip(), role.strip(), others) if colon else (next(iter(self._evidence), ""), first, others)
+
+    def _latency(self, part: str, role: str, operation: str) -> MeasuredFigure | None:
+        """What the report shows of an operation: its figure that ranks."""
+        known, metric = self._figures.get((part, self._evidence[part].roles[role], operation), (None, ""))
+        return known.latency_s.get(metric) if known is not None else None
 
     def _absent(self, role: str) -> str:
         wanted = [*self._study.roles.published[role], *self._study.roles.substitute.get(role, [])]
@@ -120,10 +147,11 @@ def published_tables(
     known = {part: result for part, result in results.items() if part in summaries}
     if published is None or not known:
         return []
+    comparisons = _Comparisons(study, known, summaries)
     described = next(iter(known.values())).manifest.plan.dataset
     scale = float(described.get("scale", 1.0))
     return published.tables(
-        measured_by(_Comparisons(study, known, summaries).found),
+        measured_by(comparisons.found, comparisons.interval),
         datasets=[result.manifest.plan.dataset["name"] for result in known.values()],
         scale=scale,
         conditions=f"Measured on the data of {described['name']} at scale {scale:g}.",

@@ -137,13 +137,11 @@ def _chosen_parts(study: Study, options: StudyOptions) -> dict[str, StudyPart]:
 
 
 def _targets_of_parts(study: Study, parts: dict[str, StudyPart], options: StudyOptions) -> dict[str, list[TargetSpec]]:
-    """The targets of each part: of those that the user named, the ones that it has layouts for. Raises UsageError for one that no
+    """The targets of each part: of the study's, or of those that the user named, the ones that it has layouts for. Raises UsageError for one that no
     part has layouts for, and when there is nothing left.
     """
     targets = {name: _targets(study, options.targets or part.targets, options) for name, part in parts.items()}
     _check_nodes(study, options, [target for of_part in targets.values() for target in of_part])
-    if not options.targets and not options.schemas:
-        return targets
     fitting = {name: [target for target in targets[name] if _layouts(part, target, options)] for name, part in parts.items()}
     named = next(iter(targets.values()))
     homeless = [target for target in named if not any(target in of_part for of_part in fitting.values())]

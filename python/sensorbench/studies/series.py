@@ -6,16 +6,10 @@ from sensorbench.results import ComparisonResult
 from sensorbench.results.manifest import Status
 from sensorbench.results.planned import SeriesManifest
 from sensorbench.results.summary.claims import JudgedClaim, VerdictOf
-from sensorbench.results.summary.comparison import (
-    ComparisonSummary,
-    GrowthPoint,
-    SeriesFigures,
-    SeriesPart,
-    SeriesSummary,
-    StudySection,
-)
+from sensorbench.results.summary.comparison import ComparisonSummary, StudySection
 from sensorbench.results.summary.envelope import envelope
 from sensorbench.results.summary.published import PublishedTable
+from sensorbench.results.summary.series import GrowthPoint, SeriesFigures, SeriesPart, SeriesSummary
 from sensorbench.studies.published_comparison import published_tables, tables_of_datasets
 from sensorbench.studies.registry import STUDIES
 from sensorbench.studies.study import Study

@@ -2,11 +2,12 @@
 writes together. Where the schema can ask for a single write, each is read back: acknowledged ones must be there, and of those
 with an unknown outcome the ones that are there count as written.
 
-After long runs that is a sample: at most MAX_READ_BACK acknowledged writes are read back, evenly spread over the runs. Of more than
+After long runs, and of a slow database, that is a sample: MIN_READ_BACK to MAX_READ_BACK acknowledged writes are read back, evenly spread over the runs. Of more than
 MAX_READINGS written readings only some are known here, so that questions are asked about the dataset's own readings alone.
 """
 
 import math
+import time
 from dataclasses import dataclass, field
 
 import duckdb
@@ -33,7 +34,9 @@ CONCURRENCY = 16
 
 def reader_of(write: str, operations: Operations, schema: Schema) -> str | None:
     """The question that asks for what a write wrote, if the schema knows one."""
-    return next((name for name in schema.file.operation if _reads_only(operations, name, write)), None)
+    # Of an operation with ranges, only the ranges are operations of a mix.
+    known = (name for name in schema.file.operation if name in operations.operation)
+    return next((name for name in known if _reads_only(operations, name, write)), None)
 
 
 def _reads_only(operations: Operations, name: str, write: str) -> bool:
@@ -79,6 +82,10 @@ def _keys(operations: Operations, reader: str, rows: pa.Table) -> pa.Table:
 
 
 MAX_READ_BACK = 20_000
+# As many are read back in any case; more, as long as that takes about so long.
+MIN_READ_BACK, READ_BACK_S = 1_000, 5.0
+# A variant is asked the questions for so long: of a slow one, those that it answers until then are compared.
+QUESTIONS_S = 8
 # So many written readings are kept in memory, or articles.
 MAX_READINGS = 1_000_000
 MAX_ARTICLES = 10_000
@@ -170,6 +177,7 @@ def check_contents(
     if not written.known:
         reason = f'{written.unknown_count:,} writes have an unknown outcome and not every operation was logged (log = "all")'
         return AnswerChecks(queried=0, unanswered=0, wrong=0, problems=[], not_checked=reason)
+    target.show()
     back = _read_back(target, operations, schema, written)
     workbench = dataset.connect()
     with workbench:
@@ -184,13 +192,14 @@ def check_contents(
         workload = Workload(
             mix=dict.fromkeys(names, 1.0),
             operations=REFERENCE_SAMPLE * len(names),
+            duration=f"{QUESTIONS_S}s",
             repetitions=1,
             schedule=Schedule(concurrency=1),
             timeout="10m",
             seed=seed,
         )
         plan = build_plan(operations, schema, parameters, workload, 0)
-        given = _answers(target, plan, parameters)
+        given, failed = _answers(target, plan, parameters)
         numbers_of = {number: sorted(of_kind) for number, of_kind in given.items()}
         reference = reference_table(workbench, operations, names, plan, parameters, 0, numbers_of)
     problems = [*back.problems, *_problems(names, given, reference)]
@@ -198,7 +207,7 @@ def check_contents(
     return AnswerChecks(
         queried=answered,
         # Questions that failed, such as those that take longer than a layout lets them.
-        unanswered=REFERENCE_SAMPLE * len(names) - answered,
+        unanswered=failed,
         wrong=len(problems),
         problems=problems,
         acknowledged_writes=written.acknowledged_count,
@@ -231,9 +240,13 @@ def _read_back(target: _engine.Target, operations: Operations, schema: Schema, w
             continue
         readings = readings_a_write(write, operations, schema)
         writes = one_of_each(rows, readings)
-        back.one_in = math.ceil(writes.num_rows / MAX_READ_BACK) or 1
-        looked_for = writes.take(pa.array(range(0, writes.num_rows, back.one_in)))
+        start_s = time.monotonic()
+        back.one_in, looked_for = _one_in(writes, MIN_READ_BACK)
         is_there = are_there(target, operations, schema, reader, looked_for)
+        in_time = looked_for.num_rows / (time.monotonic() - start_s) * READ_BACK_S
+        if back.one_in > 1 and in_time > 2 * looked_for.num_rows:
+            back.one_in, looked_for = _one_in(writes, min(MAX_READ_BACK, int(in_time)))
+            is_there = are_there(target, operations, schema, reader, looked_for)
         lost = int((~is_there).sum())
         back.checked += looked_for.num_rows
         back.lost += lost
@@ -248,6 +261,12 @@ def _read_back(target: _engine.Target, operations: Operations, schema: Schema, w
             back.found += int(was_found.sum())
             back.there[write] = pa.concat_tables([rows, found])
     return back
+
+
+def _one_in(writes: pa.Table, wanted: int) -> tuple[int, pa.Table]:
+    """So many writes, evenly spread, and of how many each is one."""
+    one_in = math.ceil(writes.num_rows / wanted) or 1
+    return one_in, writes.take(pa.array(range(0, writes.num_rows, one_in)))
 
 
 def _is_question(operations: Operations, name: str) -> bool:
@@ -274,10 +293,15 @@ def _add_rows(workbench: duckdb.DuckDBPyConnection, operations: Operations, ther
         )
 
 
-def _answers(target: _engine.Target, plan: EnginePlan, parameters: Parameters) -> dict[int, dict[int, Answer]]:
+def _answers(target: _engine.Target, plan: EnginePlan, parameters: Parameters) -> tuple[dict[int, dict[int, Answer]], int]:
+    """The answers by operation and number, and how many questions failed. What was not asked within the time is neither."""
     recorded: list[pa.RecordBatch] = []
-    run_to_end(target, {**plan, "answers_every": 1}, parameters.readers(), lambda _, segment: recorded.append(segment["answers"]))
-    return answers_by_operation(pa.Table.from_batches(recorded))
+    _, totals = run_to_end(
+        target, {**plan, "answers_every": 1}, parameters.readers(), lambda _, segment: recorded.append(segment["answers"])
+    )
+    counts = [operation["counts"] for phase in totals.phases for operation in phase.operations.values()]
+    failed = sum(of_operation["error"] + of_operation["timeout"] for of_operation in counts)
+    return answers_by_operation(pa.Table.from_batches(recorded)), failed
 
 
 def _problems(names: list[str], given: dict[int, dict[int, Answer]], reference: pa.Table) -> list[AnswerProblem]:

@@ -87,6 +87,8 @@ def promised(kind: str | None, settings: Mapping[str, str]) -> Promises | None:
             by_majority='"majority"' in settings["write concern"],
             linearizable='"linearizable"' in settings["read concern"] and settings["read preference"] == "primary",
         )
+    if kind == "last_point":
+        return promises.promises_of_last_point(durable=settings.get("wal_mode") == "sync")
     if kind == "applied_later":
         return promises.promises_of_a_log_applied_later(waits=settings.get("a write waits until it is") == "applied")
     known = {
@@ -94,6 +96,9 @@ def promised(kind: str | None, settings: Mapping[str, str]) -> Promises | None:
         "one_writer": promises.promises_of_one_writer,
         "one_thread": promises.promises_of_one_thread,
         "snapshots": promises.promises_of_snapshots,
+        "parts": promises.promises_of_parts,
         "one_server_a_row": promises.promises_of_one_server_a_row,
+        "log": promises.promises_of_a_log,
+        "shown_later": promises.promises_of_memory_shown_later,
     }
     return known[kind]() if kind in known else None

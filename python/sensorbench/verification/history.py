@@ -155,12 +155,14 @@ def with_final_reads(history: pa.Table, run: _engine.Run, connected: ConnectedCo
 def _final_reads(
     run: _engine.Run, connected: ConnectedComparison, variant: Variant, keys: pa.Array, first_process: int
 ) -> Iterator[pa.Table]:
-    """Rounds over all keys, until each was answered often enough, or nothing more is to be hoped for."""
+    """Rounds over all keys, when what was acknowledged was made visible, until each was answered often enough, or nothing more is to be hoped for."""
     until_s, answered = time.monotonic() + FINAL_WITHIN_S, 0
     targets = _from_the_strongest(connected, variant)
     target = targets.pop(0)
     while answered < FINAL_READS and time.monotonic() < until_s:
         try:
+            if not answered:
+                target.show()
             found = _round(target, run, connected, variant, keys, first_process)
         except EngineError:
             found = None

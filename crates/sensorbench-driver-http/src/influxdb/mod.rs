@@ -19,8 +19,10 @@ use serde_json::{Value as Json, json};
 use self::reading::InfluxReading;
 use crate::connection::{Body, Call, ENCODED, Reply};
 use crate::control::Control;
-use crate::points::{Limits, Points};
-use crate::protocol::{Protocol, Reading};
+use crate::line::{Limits, PointForm};
+use crate::points::Points;
+use crate::protocol::{Protocol, Reading, Scope};
+use crate::target::Target;
 
 /// The measurement with the marker, which makes a database ours, and its field.
 const MARK_MEASUREMENT: &str = "sensorbench";
@@ -98,7 +100,8 @@ fn ask(control: &Control, database: Option<&str>, query: &str) -> Result<Vec<Ser
     }
 }
 
-fn in_namespace(control: &Control, error: DriverError) -> DriverError {
+/// A refusal that is about the namespace.
+pub fn in_namespace(control: &Control, error: DriverError) -> DriverError {
     match error {
         DriverError::Statement(text) => DriverError::Namespace(format!("the server at {}: {text}", control.target.shown)),
         other => other,
@@ -111,13 +114,34 @@ fn databases(control: &Control) -> Result<Vec<String>, DriverError> {
 }
 
 /// The text where a marker would be.
-fn marker_text(control: &Control, database: &str) -> Result<Option<String>, DriverError> {
+pub fn marker_text(control: &Control, database: &str) -> Result<Option<String>, DriverError> {
     let query = format!("SELECT \"{MARK_FIELD}\" FROM \"{MARK_MEASUREMENT}\" WHERE time = 0");
     // Of a database that is not ours, the name may be any.
     let quoted = utf8_percent_encode(database, ENCODED).to_string();
     let found = ask(control, Some(&quoted), &query)?;
     let text = found.iter().flat_map(|series| series.column(MARK_FIELD)).next().and_then(|text| text.as_str());
     Ok(text.map(str::to_owned))
+}
+
+/// The line of the marker.
+pub fn marker_line(marker: &Marker) -> Vec<u8> {
+    let text = marker.to_text().replace('\\', "\\\\").replace('"', "\\\"");
+    format!("{MARK_MEASUREMENT} {MARK_FIELD}=\"{text}\" 0\n").into_bytes()
+}
+
+/// The stretch of time that shares a shard, in seconds; None where the schema leaves it to the server.
+pub fn shard_seconds(schema: &Schema) -> Result<Option<u64>, DriverError> {
+    let create: Create = parse_part("create", &schema.create)?;
+    let Some(text) = create.shard_duration else { return Ok(None) };
+    check_duration(&text)?;
+    let (digits, unit) = text.split_at(text.len() - 1);
+    let seconds = match unit {
+        "m" => 60,
+        "h" => 3600,
+        "d" => 86_400,
+        _ => 7 * 86_400,
+    };
+    Ok(Some(digits.parse::<u64>().expect("digits, as was checked") * seconds))
 }
 
 /// A duration as InfluxQL writes it: 30d.
@@ -148,6 +172,7 @@ impl Protocol for Influxdb {
         // The first and the last ns that InfluxDB takes, in whole µs.
         Limits {
             time_unit_us: 1,
+            form: PointForm::Line,
             times_us: (-9_223_372_036_854_775, 9_223_372_036_854_775),
             only_numbers: false,
             escapes_backslash: false,
@@ -203,9 +228,7 @@ impl Protocol for Influxdb {
     }
 
     fn write_marker(&self, control: &Control, marker: &Marker) -> Result<(), DriverError> {
-        let text = marker.to_text().replace('\\', "\\\\").replace('"', "\\\"");
-        let line = format!("{MARK_MEASUREMENT} {MARK_FIELD}=\"{text}\" 0\n");
-        let written = control.answer(self.write(&control.target.namespace, line.into_bytes()));
+        let written = control.answer(self.write(&control.target, marker_line(marker)));
         written.map(drop).map_err(|error| in_namespace(control, error))
     }
 
@@ -225,12 +248,8 @@ impl Protocol for Influxdb {
         Ok(ours)
     }
 
-    fn write(&self, namespace: &str, lines: Vec<u8>) -> Call {
-        Call::post(format!("/write?db={namespace}&precision=u"), lines)
-    }
-
-    fn prefix(&self, _: &str) -> String {
-        String::new()
+    fn write(&self, target: &Target, lines: Vec<u8>) -> Call {
+        Call::post(format!("/write?db={}&precision=u", target.namespace), lines)
     }
 
     /// A batch is refused in part where the answer says how many points were dropped.
@@ -287,8 +306,8 @@ impl Protocol for Influxdb {
         Ok(status)
     }
 
-    fn reading(&self, namespace: &str, operation: &Operation) -> Result<Box<dyn Reading>, DriverError> {
-        Ok(Box::new(InfluxReading::of(namespace, operation)?))
+    fn reading(&self, scope: &Scope, operation: &Operation) -> Result<Box<dyn Reading>, DriverError> {
+        Ok(Box::new(InfluxReading::of(&scope.namespace, operation)?))
     }
 
     /// A measurement that is not there.
@@ -310,6 +329,16 @@ fn statistics(control: &Control) -> Result<serde_json::Map<String, Json>, Driver
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn shards_have_seconds() {
+        let seconds = |create| shard_seconds(&serde_json::from_value(json!({"create": create})).unwrap());
+        assert_eq!(seconds(json!({})).unwrap(), None);
+        for (text, expected) in [("30m", 1800), ("1h", 3600), ("364d", 31_449_600), ("2w", 1_209_600)] {
+            assert_eq!(seconds(json!({"shard_duration": text})).unwrap(), Some(expected), "{text}");
+        }
+        assert!(seconds(json!({"shard_duration": "1y"})).is_err());
+    }
 
     #[test]
     fn durations_are_numbers_of_a_unit() {

@@ -20,23 +20,25 @@
 //! `at = ":time"` asks for one time. `::name` is the namespace's metric of this name. `:name` is a parameter as a text between quotes, which is what labels are compared with.
 //! Rows have labels by their names, `time` and `value`; `row` says which column is which, in this order.
 
-mod metrics;
-mod reading;
-
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use percent_encoding::utf8_percent_encode;
-use sensorbench_driver::{About, Description, DriverError, Marker, Occupant, Operation, Schema, Size, parse_part};
+use sensorbench_driver::{About, Description, DriverError, Marker, Occupant, Operation, Schema, Size};
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
-use self::reading::MetricsReading;
 use crate::connection::{Call, ENCODED, Reply};
 use crate::control::Control;
-use crate::points::{Limits, Points};
-use crate::protocol::{Protocol, Reading};
+use crate::line::{Limits, PointForm};
+use crate::metrics;
+use crate::points::Points;
+use crate::promql::{Export, MetricsReading};
+use crate::protocol::{Protocol, Reading, Scope};
+use crate::target::Target;
+use crate::times::now_ms;
 
 /// The measurement with the marker, which makes a namespace ours, and the metric that it becomes.
 const MARK_MEASUREMENT: &str = "sensorbench";
@@ -45,6 +47,8 @@ const MARK_METRIC: &str = "sensorbench_value";
 const MAX_LABEL_BYTES: usize = 16_384;
 /// The last ms of the year 2200; what counts is the two days that the server looks ahead, which it does not tell.
 const LAST_US: i64 = 7_258_118_399_999_000;
+/// The server answers with the same metrics for a second.
+const LONGER_THAN_METRICS_ARE_KEPT: Duration = Duration::from_millis(1100);
 /// Flags that matter to speed, durability and what is kept.
 const SETTINGS: [&str; 8] = [
     "dedup.minScrapeInterval",
@@ -58,14 +62,6 @@ const SETTINGS: [&str; 8] = [
 ];
 
 pub struct Victoriametrics;
-
-/// `[create]` of a schema file.
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Create {
-    #[serde(rename = "points")]
-    _points: Option<Json>,
-}
 
 /// A selector of everything that begins like this, as a parameter of a request.
 fn everything(namespace: &str) -> String {
@@ -84,7 +80,7 @@ struct Series {
 }
 
 fn export(control: &Control, encoded_selector: &str) -> Result<Vec<Series>, DriverError> {
-    let end = reading::now_ms() / 1000 + 3 * 86_400;
+    let end = now_ms() / 1000 + 3 * 86_400;
     let reply = control.answer(Call::get(format!("/api/v1/export?match%5B%5D={encoded_selector}&start=0&end={end}")))?;
     let lines = reply.body.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
     lines.map(|line| serde_json::from_slice(line).map_err(|error| other_answer(control, error))).collect()
@@ -105,7 +101,7 @@ fn metric_names(control: &Control, encoded_selector: &str) -> Result<BTreeSet<St
         #[serde(rename = "__name__")]
         name: String,
     }
-    let end = reading::now_ms() / 1000 + 3 * 86_400;
+    let end = now_ms() / 1000 + 3 * 86_400;
     let reply = control.answer(Call::get(format!("/api/v1/series?match%5B%5D={encoded_selector}&start=1&end={end}")))?;
     let answer: Answer = serde_json::from_slice(&reply.body).map_err(|error| other_answer(control, error))?;
     Ok(answer.data.into_iter().map(|labels| labels.name).collect())
@@ -121,6 +117,28 @@ fn marker_text(control: &Control, namespace: &str) -> Result<Option<String>, Dri
 
 fn flush(control: &Control) -> Result<(), DriverError> {
     control.answer(Call::get("/internal/force_flush")).map(drop)
+}
+
+/// The rows that queries can find, of samples and of their index.
+fn shown_rows(control: &Control) -> Result<f64, DriverError> {
+    Ok(metrics::read(control)?.iter().filter(|sample| sample.name == "vm_rows").map(|sample| sample.value).sum())
+}
+
+/// Flushes until the server shows no more rows. A flush leaves out what the server's own flusher has taken a moment before and has not
+/// shown yet; such rows appear in its metrics soon after.
+fn flush_all(control: &Control) -> Result<(), DriverError> {
+    flush(control)?;
+    let mut before = shown_rows(control)?;
+    loop {
+        std::thread::sleep(LONGER_THAN_METRICS_ARE_KEPT);
+        flush(control)?;
+        let shown = shown_rows(control)?;
+        // Merges make them fewer.
+        if shown <= before {
+            return Ok(());
+        }
+        before = shown;
+    }
 }
 
 impl Protocol for Victoriametrics {
@@ -139,6 +157,7 @@ impl Protocol for Victoriametrics {
     fn limits(&self) -> Limits {
         Limits {
             time_unit_us: 1000,
+            form: PointForm::Line,
             times_us: (0, LAST_US),
             only_numbers: true,
             escapes_backslash: true,
@@ -148,11 +167,6 @@ impl Protocol for Victoriametrics {
 
     fn namespace(&self, control: &Control) -> String {
         format!("metrics that begin with {}:", control.target.namespace)
-    }
-
-    fn check(&self, schema: &Schema) -> Result<(), DriverError> {
-        let _: Create = parse_part("create", &schema.create)?;
-        Ok(())
     }
 
     fn describe(&self, control: &Control) -> Result<Description, DriverError> {
@@ -200,9 +214,12 @@ impl Protocol for Victoriametrics {
         let before = export(control, &selector(&format!("{namespace}:{MARK_METRIC}")))?;
         let last = before.iter().flat_map(|series| series.timestamps.iter().copied()).max().unwrap_or(0);
         let text = text.replace('=', "\\=");
-        let line = format!("{namespace}:{MARK_MEASUREMENT},mark={text} value=1 {}\n", reading::now_ms().max(last + 1));
-        control.answer(self.write(namespace, line.into_bytes()))?;
-        flush(control)
+        let line = format!("{namespace}:{MARK_MEASUREMENT},mark={text} value=1 {}\n", now_ms().max(last + 1));
+        control.answer(self.write(&control.target, line.into_bytes()))?;
+        flush(control)?;
+        let shown = marker_text(control, namespace)?;
+        // The next question must find it.
+        if shown.as_deref() == Some(marker.to_text().as_str()) { Ok(()) } else { flush_all(control) }
     }
 
     fn remove(&self, control: &Control) -> Result<(), DriverError> {
@@ -233,12 +250,13 @@ impl Protocol for Victoriametrics {
         Ok(ours)
     }
 
-    fn write(&self, _: &str, lines: Vec<u8>) -> Call {
+    fn write(&self, _: &Target, lines: Vec<u8>) -> Call {
         Call::post("/write?precision=ms", lines)
     }
 
-    fn prefix(&self, namespace: &str) -> String {
-        format!("{namespace}:")
+    fn scope(&self, control: &Control) -> Result<Scope, DriverError> {
+        let namespace = &control.target.namespace;
+        Ok(Scope::new(namespace, format!("{namespace}:")))
     }
 
     fn kept_of_refused(&self, _: u64, _: &Reply) -> Option<u64> {
@@ -247,7 +265,7 @@ impl Protocol for Victoriametrics {
 
     /// Makes what was written visible. It is not on the disk then.
     fn settle(&self, control: &Control) -> Result<(), DriverError> {
-        flush(control)
+        flush_all(control)
     }
 
     /// Reads the samples of the first field, as queries see them.
@@ -286,8 +304,8 @@ impl Protocol for Victoriametrics {
         Ok(counted.map(|sample| (sample.shown(), sample.value)).collect())
     }
 
-    fn reading(&self, namespace: &str, operation: &Operation) -> Result<Box<dyn Reading>, DriverError> {
-        Ok(Box::new(MetricsReading::of(namespace, operation)?))
+    fn reading(&self, scope: &Scope, operation: &Operation) -> Result<Box<dyn Reading>, DriverError> {
+        Ok(Box::new(MetricsReading::of(scope, Export::Lines, operation)?))
     }
 
     /// A metric that is not there.

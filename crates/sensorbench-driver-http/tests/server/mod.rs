@@ -29,13 +29,24 @@ pub fn open(database: &dyn sensorbench_driver::Database, url: &str) -> Box<dyn D
 
 /// Status and body of a request that is sent as its owner would: a GET, or a POST of what is given.
 pub fn request(path: &str, body: Option<&str>) -> (u16, String) {
+    send(if body.is_some() { "POST" } else { "GET" }, path, body.unwrap_or(""))
+}
+
+/// The same with another method. Where there is no user, the password is a token.
+pub fn send(method: &str, path: &str, body: &str) -> (u16, String) {
     let url = std::env::var("SENSORBENCH_TEST_URL").unwrap();
     let (_, server) = url.split_once("://").unwrap();
     let (login, host) = server.rsplit_once('@').map_or((None, server), |(login, host)| (Some(login), host));
     let login = login.map(|login| percent_encoding::percent_decode_str(login).decode_utf8().unwrap().into_owned());
-    let authorization = login.map_or(String::new(), |login| format!("Authorization: Basic {}\r\n", STANDARD.encode(login)));
-    let (method, body) = (if body.is_some() { "POST" } else { "GET" }, body.unwrap_or(""));
-    let kind = if path.starts_with("/query") { "Content-Type: application/x-www-form-urlencoded\r\n" } else { "" };
+    let authorization = login.map_or(String::new(), |login| match login.strip_prefix(':') {
+        Some(token) => format!("Authorization: Token {token}\r\n"),
+        None => format!("Authorization: Basic {}\r\n", STANDARD.encode(login)),
+    });
+    let kind = match path {
+        path if path.starts_with("/query") => "Content-Type: application/x-www-form-urlencoded\r\n",
+        path if path.starts_with("/rest/") => "Content-Type: application/json\r\n",
+        _ => "",
+    };
     let mut stream = TcpStream::connect(host).expect("the server answers");
     let length = body.len();
     write!(stream, "{method} {path} HTTP/1.0\r\nHost: {host}\r\n{authorization}{kind}Content-Length: {length}\r\n\r\n{body}")

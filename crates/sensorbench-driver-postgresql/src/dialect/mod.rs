@@ -6,6 +6,7 @@
 mod catalog;
 mod postgresql;
 pub mod questdb;
+mod timescaledb;
 
 use std::collections::BTreeMap;
 
@@ -20,6 +21,7 @@ use crate::wire::values::Nulls;
 
 pub use self::postgresql::Postgresql;
 pub use self::questdb::Questdb;
+pub use self::timescaledb::Timescaledb;
 
 /// How long removing waits for others to be done with the tables.
 const LOCK_TIMEOUT: &str = "30s";
@@ -54,6 +56,18 @@ pub trait Dialect: Send + Sync {
     /// The database where the URL names none: the one that every server has.
     fn default_database(&self) -> &'static str {
         "postgres"
+    }
+
+    /// Whether the server has what the database is besides the protocol. Asked over the first connection, before anything is created.
+    ///
+    /// Fails with what is missing, in the server's words, and what to do.
+    fn check_server<'a>(
+        &'a self,
+        _client: &'a Client,
+        _place: &'a str,
+        _url: &'a TargetUrl,
+    ) -> LocalBoxFuture<'a, Result<(), DriverError>> {
+        Box::pin(async { Ok(()) })
     }
 
     /// Options of the URL besides those of every server, which [`Dialect::session_settings`] reads.

@@ -46,7 +46,11 @@ impl Control {
 impl Line {
     fn open(target: &Target) -> Result<Self, DriverError> {
         let runtime = runtime()?;
-        let client = runtime.block_on(target.connect(CONTROL))?;
+        let client = runtime.block_on(async {
+            let client = target.connect(CONTROL).await?;
+            target.dialect.check_server(&client, &target.place, &target.url).await?;
+            Ok::<_, DriverError>(client)
+        })?;
         Ok(Self { runtime, client })
     }
 

@@ -51,6 +51,8 @@ pub struct Keeps {
     pub sorts: bool,
     /// Whether a write is visible when it is answered; if not, when the driver has settled.
     pub shows_at_once: bool,
+    /// How large texts and bytes may be, where that is less than what the suite tries.
+    pub large_bytes: usize,
 }
 
 impl Default for Keeps {
@@ -66,6 +68,7 @@ impl Default for Keeps {
             times_us: (i64::MIN, i64::MAX),
             sorts: true,
             shows_at_once: true,
+            large_bytes: 1 << 20,
         }
     }
 }
@@ -79,6 +82,11 @@ impl Keeps {
 
     fn keeps(&self, column: &str) -> bool {
         self.columns.contains(&column)
+    }
+
+    /// How large the long text and the long bytes among the readings are.
+    pub(super) fn long_bytes(&self) -> usize {
+        self.large_bytes.min(1_000_000)
     }
 
     /// Whether there are texts and bytes, which are what large values are.
@@ -191,8 +199,8 @@ pub(super) fn readings(subject: &Subject) -> Vec<Reading> {
             -1,
             infinity,
             1_546_300_800_123_456,
-            text(&"x".repeat(1_000_000)),
-            bytes(&vec![0xab; 1_000_000]),
+            text(&"x".repeat(subject.keeps.long_bytes())),
+            bytes(&vec![0xab; subject.keeps.long_bytes()]),
         ),
         reading(6, Value::Boolean(false), 7, -infinity, -123_456_789, text("\u{10ffff}"), bytes(b"'")),
     ];

@@ -1,6 +1,7 @@
 from .candidates import Gathered, by_reason, candidates_of, gather
 from .estimate import estimate_comparisons, found_of, run_cost
-from .pilot import Pilot, run_pilot
+from .pilot import run_pilot
+from .piloted import Pilot
 from .run import ComparisonBenchmark, plan_comparison
 from .summary import done_in_s, sample_of, summarise
 from .units import too_few_blocks, unit_of

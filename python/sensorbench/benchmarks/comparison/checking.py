@@ -34,8 +34,10 @@ def contents_of(
     """
     comparison = connected.comparison
     found: dict[str, AnswerChecks] = {}
-    with reporter.task("reading back what was written") as task:
-        for variant in (variant for variant in comparison.variants if variant.id in repeats):
+    variants = [variant for variant in comparison.variants if variant.id in repeats]
+    with reporter.task("reading back what was written", total=len(variants)) as task:
+        for number, variant in enumerate(variants):
+            task.advance_to(number, variant.id)
             own = variant.workload(comparison.workload)
             runs = [read_run(writer.run_folder(variant.id, repeat)) for repeat in repeats[variant.id]]
             plans = [

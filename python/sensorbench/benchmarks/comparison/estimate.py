@@ -17,7 +17,7 @@ from sensorbench.benchmarks.comparison.blocks import (
     plan_blocks,
     why_too_large,
 )
-from sensorbench.benchmarks.comparison.pilot import PartPilot, Pilot, VariantPilot
+from sensorbench.benchmarks.comparison.piloted import PartPilot, Pilot, VariantPilot
 from sensorbench.results import DataBetweenBlocks, PlannedBlocks
 from sensorbench.results.estimate import Estimate, PartEstimate, Room, VariantEstimate
 from sensorbench.runner import Variant, Workload, free_room, place_of, seconds, seconds_or_none
@@ -27,6 +27,8 @@ from sensorbench.verification import REFERENCE_SAMPLE
 RUN_OVERHEAD_S = 0.6
 # What the summary, the report and the end of servers take.
 END_S = 5.0
+# What writes of a variant take to be read back, with the questions about its contents: a server at most about this, an embedded database less.
+READ_BACK_S, EMBEDDED_READ_BACK_S = 12.0, 2.0
 # What a server that keeps its data in memory takes of the machine, for each byte that it says its data take: its tables of keys and its
 # allocator. Measured with 390,600 records of the log study: 1.12 with a hash for each, 1.11 with one sorted set; a table that is just being
 # doubled takes some more.
@@ -158,6 +160,10 @@ class _Arithmetic:
         )
         reference_s = REFERENCE_SAMPLE * sum(cost.at(readings) for cost in part.reference_s.values())
         used_s = [variant.loads * (variant.load_s or 0.0) + variant.repetitions * (variant.run_s or 0.0) for variant in known]
+        if any(part.comparison.operations.operation[operation.partition(".")[0]].writes for operation in part.mix):
+            used_s += [
+                EMBEDDED_READ_BACK_S if variant.place == "embedded" else READ_BACK_S for variant in known if variant.repetitions
+            ]
         return PartEstimate(
             name=name,
             data=part.comparison.dataset.name,

@@ -12,9 +12,8 @@ import pyarrow as pa
 
 from sensorbench import _engine
 from sensorbench._engine import batch_cost
-from sensorbench.benchmarks.comparison.row_widths import row_width_problem
 from sensorbench.dataset.dataset import MEASUREMENTS, readings_of
-from sensorbench.errors import EngineError
+from sensorbench.errors import EngineError, FailedError
 from sensorbench.paths import remove_results
 from sensorbench.progress import ProgressReporter
 from sensorbench.results import ComparisonWriter, has_results, read_run
@@ -208,7 +207,7 @@ def load_one(
         How it was loaded; None where its data lay there.
 
     Raises:
-        FailedError: where it cannot be loaded.
+        FailedError: where it cannot be loaded, and where its rows did not become as wide as its schema says.
 
     """
     target, fingerprint = connected.targets[variant.id], _fingerprint(connected, variant)
@@ -241,8 +240,8 @@ def load_one(
         with_snapshot=connected.comparison.snapshots,
     )
     width = variant.schema.row_width()
-    if problem := row_width_problem(width.wanted_bytes if width else None, load["size"].get("largest_partitions", {})):
-        reporter.warn(f"{variant.id}: {problem}")
+    if width is not None and (why := width.why_not_as_reported(load["size"].get("largest_partitions", {}))):
+        raise FailedError(f"{variant.id}: {why}")
     cost = encoding_cost(variant.schema, tables, readings, connected.workbench)
     writer.write_load(variant.id, {**load, "encoding": cost} if cost else load)
     if not variant.only_loads:

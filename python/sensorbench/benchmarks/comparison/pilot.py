@@ -7,15 +7,15 @@ follows loads there anyway: then in a namespace of its own, which is removed.
 import math
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple
 
 import pyarrow as pa
 
 from sensorbench.analysis.extrapolation import Growth, Line
 from sensorbench.benchmarks.comparison.measure import writes_anything
+from sensorbench.benchmarks.comparison.piloted import PartPilot, Pilot, PrefixCosts, ShortRun, VariantPilot
 from sensorbench.errors import CancelledError, EngineError, FailedError, UsageError, message_of
 from sensorbench.progress import ProgressReporter
 from sensorbench.results.manifest import MEASURE, now
@@ -25,6 +25,7 @@ from sensorbench.runner import (
     Comparison,
     ConnectedComparison,
     Servers,
+    ValidatedComparison,
     Variant,
     Workload,
     build_plan,
@@ -43,11 +44,11 @@ from sensorbench.verification import reference_table
 
 # The comparisons of a benchmark at a scale, by name, with their data below a folder. Raises UsageError where the scale is too small for them.
 ComparisonsAt = Callable[[float, Path], dict[str, Comparison]]
+# Whether what was found of the first comparisons leaves no time for further ones.
+IsFull = Callable[[Pilot], bool]
 
 # Readings of the two prefixes; the second has at least so many times as many as the first, if there are so many.
 READINGS, TIMES = (10_000, 50_000), 3.0
-# Of what is measured on one prefix alone, an operation is taken to grow by this power of the readings: between a look-up and a scan.
-ASSUMED_EXPONENT = 0.5
 # With what is looked for a scale that has so many readings; where it is too small, the next is this many times as large.
 FIRST_SCALE, SCALE_STEP = 0.0005, 2.0
 # Whose data are too small for them even so are wrong for another reason.
@@ -56,77 +57,12 @@ LAST_SCALE = 0.05
 OPERATIONS, RUN_S = 200, 2.0
 # An operation of the pilot may take so long: on so little data, one that takes longer is hopeless.
 TIMEOUT = "20s"
+# A server is warm when a load takes more than this share of the one before; after so many it has to be.
+WARM_RATIO, MAX_WARM_UPS = 0.8, 6
 # What namespaces at servers of users are called after.
 PILOT = "pilot"
 # Of each kind of operation so many reference answers are computed.
 REFERENCES = 2
-
-
-@dataclass(frozen=True)
-class VariantPilot:
-    """What was found of one variant, by readings: `operations` has the cost of each kind (s), of which `parallel` times the sum is what a run
-    takes. `failed` says why there is nothing.
-    """
-
-    load_s: Line
-    size_bytes: Line | None
-    rows: Line
-    prepare_s: Line
-    prepared_bytes: Line
-    operations: dict[str, Growth]
-    parallel: float
-    failed: str | None = None
-
-
-@dataclass(frozen=True)
-class PartPilot:
-    """What was found of one comparison. `mix` has its operations, each range of one by itself. `variants` has those that were measured; `measured_as`
-    who stands for the others.
-    """
-
-    comparison: Comparison
-    readings: Line
-    generate_s: Line
-    reference_s: dict[str, Growth]
-    mix: dict[str, float]
-    variants: dict[str, VariantPilot]
-    measured_as: dict[str, str]
-
-
-@dataclass(frozen=True)
-class Pilot:
-    """What was found of all comparisons. `smallest_scale` is one that they can be made at; `start_s` and `server_bytes` are how long servers
-    took to start and the memory that they have, by the server that targets name.
-    """
-
-    parts: dict[str, PartPilot]
-    smallest_scale: float
-    start_s: dict[str, float]
-    server_bytes: dict[str, int]
-    took_s: float
-
-
-class _Costs(NamedTuple):
-    """One prefix of one variant. Of `load_s`, `create_s` is what does not depend on the rows: creating tables, and counting them."""
-
-    readings: int
-    load_s: float
-    create_s: float
-    size_bytes: float | None
-    rows: int
-    prepare_s: float
-    prepared_bytes: int
-    run: "_ShortRun"
-
-
-class _ShortRun(NamedTuple):
-    """What an operation of each kind takes (s); how many times the sum of them is what a run takes, which is less where several are in flight; and
-    the numbers k of some of each kind, by its number.
-    """
-
-    operations: dict[str, float]
-    parallel: float
-    requests: dict[int, list[int]]
 
 
 @dataclass
@@ -137,7 +73,7 @@ class _Size:
     comparisons: dict[str, Comparison]
     opened_s: float
     mixes: dict[str, dict[str, float]] = field(default_factory=dict)
-    costs: dict[tuple[str, str], _Costs] = field(default_factory=dict)
+    costs: dict[tuple[str, str], PrefixCosts] = field(default_factory=dict)
     reference_s: dict[str, dict[str, float]] = field(default_factory=dict)
 
 
@@ -149,38 +85,36 @@ def run_pilot(
     *,
     measures: bool = True,
     touches_users: bool = False,
+    is_full: IsFull | None = None,
 ) -> Pilot:
-    """Measures comparisons on prefixes of their data.
+    """Measures comparisons on prefixes of their data, the first ones first.
 
     Args:
         comparisons_at: makes them.
         scale: that they may have at most.
-        allowed_s: after about so long, variants that were not measured yet are taken to be as others with the same server and schema.
+        allowed_s: after about so long, besides starting servers, variants that were not measured yet are taken to be as others with the same server
+            and schema.
         reporter: told what is going on.
         measures: whether anything is loaded and asked; else only the readings are known.
         touches_users: whether servers of users are measured, too.
+        is_full: asked whenever all of one comparison more has been measured, with what was found of it and of those before it. The others are
+            then left out. If not given, all are measured.
 
     Raises:
         UsageError: where comparisons make no sense at any scale.
 
     """
     start_s = time.monotonic()
-    quiet = ProgressReporter(quiet=True)
     with pilot_folder() as folder:
         small, large = _sizes(_movable(comparisons_at, touches_users=touches_users), scale, folder)
         if not measures:
-            small.reference_s = large.reference_s = {name: {} for name in large.comparisons}
             parts = {name: _part(name, small, large, {}, {}) for name in large.comparisons}
             return Pilot(parts, small.scale, {}, {}, time.monotonic() - start_s)
-        variants = [variant for comparison in large.comparisons.values() for variant in comparison.variants]
         pin = all(comparison.workload.pin for comparison in large.comparisons.values())
-        with running_servers(variants, reporter, pin=pin) as servers:
-            servers_s = sum(servers.start_s.values())
-            owner = Owner.of(new_id(), folder)
-            failed, left_out = _measure(small, large, servers, owner, start_s + servers_s + allowed_s, reporter, quiet)
-            server_bytes = {server: _memory(Servers({server: instance})) for server, instance in servers.instances.items()}
-    parts = {name: _part(name, small, large, failed, left_out) for name in large.comparisons}
-    return Pilot(parts, small.scale, dict(servers.start_s), server_bytes, time.monotonic() - start_s)
+        with _measuring(small, large, Owner.of(new_id(), folder), reporter) as measuring:
+            measuring.measure(allowed_s, is_full, pin=pin)
+            measuring.compute_references()
+    return replace(measuring.found(), took_s=time.monotonic() - start_s)
 
 
 def _memory(servers: Servers) -> int:
@@ -262,74 +196,161 @@ def _kind_of(variant: Variant) -> tuple[str, str, bool]:
     return variant.target.server, variant.schema.name, variant.only_loads
 
 
-def _measure(
-    small: _Size,
-    large: _Size,
-    servers: Servers,
-    owner: Owner,
-    until_s: float,
-    reporter: ProgressReporter,
-    quiet: ProgressReporter,
-) -> tuple[dict[tuple[str, str], str], dict[tuple[str, str], str]]:
-    """Measures variants, first one of each kind. Returns why variants failed, and who stands for those that were not measured."""
-    failed: dict[tuple[str, str], str] = {}
-    left_out: dict[tuple[str, str], str] = {}
+@contextmanager
+def _measuring(small: _Size, large: _Size, owner: Owner, reporter: ProgressReporter) -> Iterator["_Measuring"]:
+    """Who measures, with the data of both sizes at hand."""
     sizes = [small] if small is large else [small, large]
-    for name in large.comparisons:
-        with _connected(large, name, servers) as at_large, _connected(small, name, servers) as at_small:
-            by_size = list(zip(sizes, [at_large] if small is large else [at_small, at_large], strict=True))
-            first_of: dict[tuple[str, str, bool], str] = {}
-            order = [
-                variant
-                for variant in at_large.comparison.variants
-                if first_of.setdefault(_kind_of(variant), variant.id) == variant.id
-            ]
-            order += [variant for variant in at_large.comparison.variants if variant not in order]
-            for number, variant in enumerate(order):
-                stand_in = first_of[_kind_of(variant)]
-                if variant.id != stand_in and time.monotonic() > until_s:
-                    left_out[name, variant.id] = stand_in
-                    continue
-                with reporter.task(f"pilot: {name} {variant.id}".replace("  ", " ")) as task:
-                    # Who is slow has no second prefix: others need the time, too.
-                    share_s = (until_s - time.monotonic()) / (len(order) - number)
-                    try:
-                        for size, connected in by_size:
-                            start_s = time.monotonic()
-                            size.costs[name, variant.id] = costs = _costs(connected, variant.id, owner, quiet)
-                            if (time.monotonic() - start_s) * (1.0 + TIMES) > share_s:
-                                break
-                        task.end(_described(costs))
-                    except (EngineError, FailedError) as error:
-                        if isinstance(error, CancelledError):
-                            raise
-                        failed[name, variant.id] = message_of(error)
-                        task.end(f"failed: {message_of(error)}")
-            whole = {variant.id for variant in at_small.comparison.variants if variant.is_whole}
+    with ExitStack() as stack:
+        sound = [{name: validated(comparison) for name, comparison in size.comparisons.items()} for size in sizes]
+        for of_size in sound:
+            for comparison in of_size.values():
+                stack.enter_context(comparison.workbench)
+        yield _Measuring(sizes, sound, owner, reporter)
+
+
+@dataclass
+class _Measuring:
+    """Measures variants, one server after the other, so that no other server takes anything from it. Of each kind one is measured, of the others
+    as many as there is time for.
+
+    By comparison and variant, `failed` has why one could not be measured, and `left_out` who stands for it. By comparison, `unmeasured` has how many
+    kinds still are to be measured.
+    """
+
+    sizes: list[_Size]
+    sound: list[dict[str, ValidatedComparison]]
+    owner: Owner
+    reporter: ProgressReporter
+    failed: dict[tuple[str, str], str] = field(default_factory=dict)
+    left_out: dict[tuple[str, str], str] = field(default_factory=dict)
+    start_s: dict[str, float] = field(default_factory=dict)
+    server_bytes: dict[str, int] = field(default_factory=dict)
+    unmeasured: dict[str, int] = field(default_factory=dict)
+    skipped: list[str] = field(default_factory=list)
+    since_s: float = field(default_factory=time.monotonic)
+
+    def found(self) -> Pilot:
+        """What was found, of all that are not skipped."""
+        small, large = self.sizes[0], self.sizes[-1]
+        measured = [name for name in large.comparisons if name not in self.skipped]
+        parts = {name: _part(name, small, large, self.failed, self.left_out) for name in measured}
+        return Pilot(parts, small.scale, self.start_s, self.server_bytes, time.monotonic() - self.since_s, self.skipped)
+
+    def _look(self, is_full: IsFull) -> None:
+        """Skips what is not measured yet, where what is leaves no time for it."""
+        names = list(self.unmeasured)
+        measured = next((number for number, name in enumerate(names) if self.unmeasured[name]), len(names))
+        if not 0 < measured < len(names):
+            return
+        found = self.found()
+        first = {name: found.parts[name] for name in names[:measured]}
+        if is_full(replace(found, parts=first, skipped=names[measured:])):
+            self.skipped = names[measured:]
+
+    def measure(self, allowed_s: float, is_full: IsFull | None, *, pin: bool) -> None:
+        """Measures all variants, which takes about so long besides starting servers."""
+        kinds: dict[tuple[str, tuple[str, str, bool]], str] = {}
+        groups: dict[str, list[tuple[str, Variant, str]]] = {}
+        for name, comparison in self.sizes[-1].comparisons.items():
+            for variant in comparison.variants:
+                stand_in = kinds.setdefault((name, _kind_of(variant)), variant.id)
+                groups.setdefault(variant.target.server, []).append((name, variant, stand_in))
+        self.unmeasured = {name: sum(part == name for part, _ in kinds) for name in self.sizes[-1].comparisons}
+        left, until_s = len(kinds), time.monotonic() + allowed_s
+        for of_server in groups.values():
+            group = [(name, variant, stand_in) for name, variant, stand_in in of_server if name not in self.skipped]
+            if not group:
+                continue
+            with running_servers([variant for _, variant, _ in group], self.reporter, pin=pin) as servers:
+                until_s += sum(servers.start_s.values())
+                of_group, now_s = sum(variant.id == stand_in for _, variant, stand_in in group), time.monotonic()
+                self._measure_group(group, servers, now_s + max(0.0, until_s - now_s) * of_group / left, is_full)
+                left -= of_group
+                self.start_s |= servers.start_s
+                self.server_bytes |= {
+                    server: _memory(Servers({server: instance})) for server, instance in servers.instances.items()
+                }
+
+    def _measure_group(
+        self, group: list[tuple[str, Variant, str]], servers: Servers, until_s: float, is_full: IsFull | None
+    ) -> None:
+        """Measures the variants at one server."""
+        connected = {name: [connect(sound[name], servers) for sound in self.sound] for name, _, _ in group}
+        first = [(name, variant) for name, variant, stand_in in group if variant.id == stand_in]
+        others = [(name, variant, stand_in) for name, variant, stand_in in group if variant.id != stand_in]
+        if servers.start_s:
+            # What a server does for the first time after its start takes several times as long, and would stand for all variants of its kind.
+            name, variant = first[0]
+            self._warm_up(name, variant.id, connected[name][0])
+        for number, (name, variant) in enumerate(first):
+            if name in self.skipped:
+                continue
+            self._measure_one(name, variant.id, connected[name], (until_s - time.monotonic()) / (len(first) - number))
+            self.unmeasured[name] -= 1
+            if is_full is not None and not self.unmeasured[name]:
+                self._look(is_full)
+        for number, (name, variant, stand_in) in enumerate(others):
+            left_s = until_s - time.monotonic()
+            if left_s <= 0.0 or name in self.skipped:
+                self.left_out[name, variant.id] = stand_in
+            else:
+                self._measure_one(name, variant.id, connected[name], left_s / (len(others) - number))
+
+    def _warm_up(self, name: str, variant: str, connected: ConnectedComparison) -> None:
+        """Does with the small prefix what will be measured, again as long as it still becomes faster."""
+        with self.reporter.task(f"pilot: warming up, {name} {variant}".replace("  ", " ")):
+            try:
+                before_s = math.inf
+                for _ in range(MAX_WARM_UPS):
+                    load_s = _costs(connected, variant, self.owner, ProgressReporter(quiet=True)).load_s
+                    if load_s > WARM_RATIO * before_s:
+                        break
+                    before_s = load_s
+            except (EngineError, FailedError) as error:
+                # It fails again when it is measured, and is reported then.
+                if isinstance(error, CancelledError):
+                    raise
+
+    def _measure_one(self, name: str, variant: str, by_size: list[ConnectedComparison], share_s: float) -> None:
+        """Measures a variant on both prefixes; one that is slow on the first alone, because others need the time, too."""
+        more_readings = readings_in(self.sizes[-1].comparisons[name]) / readings_in(self.sizes[0].comparisons[name]) - 1.0
+        with self.reporter.task(f"pilot: {name} {variant}".replace("  ", " ")) as task:
+            try:
+                for size, connected in zip(self.sizes, by_size, strict=True):
+                    start_s = time.monotonic()
+                    size.costs[name, variant] = costs = _costs(connected, variant, self.owner, ProgressReporter(quiet=True))
+                    if 2.0 * (time.monotonic() - start_s) + more_readings * costs.rows_s > share_s:
+                        break
+                task.end(_described(costs))
+            except (EngineError, FailedError) as error:
+                if isinstance(error, CancelledError):
+                    raise
+                self.failed[name, variant] = message_of(error)
+                task.end(f"failed: {message_of(error)}")
+
+    def compute_references(self) -> None:
+        """Computes some reference answers, to what variants were asked."""
+        small = self.sizes[0]
+        for name, comparison in small.comparisons.items():
+            if name in self.skipped:
+                continue
+            whole = {variant.id for variant in comparison.variants if variant.is_whole}
             requested = [
                 costs.run.requests
-                for (part, variant_id), costs in small.costs.items()
-                if part == name and variant_id in whole and costs.run.requests
+                for (part, variant), costs in small.costs.items()
+                if part == name and variant in whole and costs.run.requests
             ]
-            for size, connected in by_size:
-                size.reference_s[name] = _reference_s(connected, requested[0] if requested else {})
-    return failed, left_out
+            for size, sound in zip(self.sizes, self.sound, strict=True):
+                size.reference_s[name] = _reference_s(connect(sound[name], Servers({})), requested[0] if requested else {})
 
 
-@contextmanager
-def _connected(size: _Size, name: str, servers: Servers) -> Iterator[ConnectedComparison]:
-    sound = validated(size.comparisons[name])
-    with sound.workbench:
-        yield connect(sound, servers)
-
-
-def _described(costs: _Costs) -> str:
+def _described(costs: PrefixCosts) -> str:
     by_cost = sorted(costs.run.operations.items(), key=lambda item: -item[1])
     slowest = f", {by_cost[0][0]} {by_cost[0][1] * 1e3:,.1f} ms" if by_cost else ""
     return f"{costs.readings:,} readings in {costs.load_s:.1f} s{slowest}"
 
 
-def _costs(connected: ConnectedComparison, variant_id: str, owner: Owner, quiet: ProgressReporter) -> _Costs:
+def _costs(connected: ConnectedComparison, variant_id: str, owner: Owner, quiet: ProgressReporter) -> PrefixCosts:
     """Loads a prefix for a variant, asks it, and removes it."""
     comparison = connected.comparison
     variant = next(variant for variant in comparison.variants if variant.id == variant_id)
@@ -351,7 +372,7 @@ def _costs(connected: ConnectedComparison, variant_id: str, owner: Owner, quiet:
             with_snapshot=comparison.snapshots,
         )
         load_s = time.monotonic() - start_s
-        run = _ShortRun({}, 1.0, {}) if variant.only_loads else _run_shortly(connected, variant)
+        run = ShortRun({}, 1.0, {}) if variant.only_loads else _run_shortly(connected, variant)
     finally:
         target.remove(owner=owner.to_json())
     prepared_bytes = sum(table.bytes for table in tables)
@@ -359,11 +380,10 @@ def _costs(connected: ConnectedComparison, variant_id: str, owner: Owner, quiet:
         prepared_bytes += loader["file_bytes"]
     size = load["size"]["total_bytes"]
     prepare_s = sum(table.prepare_s for table in tables)
-    create_s = max(0.0, load_s - load["load_s"] - load["settle_s"])
-    return _Costs(readings, load_s, create_s, size, load["rows"], prepare_s, prepared_bytes, run)
+    return PrefixCosts(readings, load_s, load["load_s"], size, load["rows"], prepare_s, prepared_bytes, run)
 
 
-def _run_shortly(connected: ConnectedComparison, variant: Variant) -> _ShortRun:
+def _run_shortly(connected: ConnectedComparison, variant: Variant) -> ShortRun:
     """Asks a variant for moments."""
     comparison = connected.comparison
     short = _short(variant.workload(comparison.workload))
@@ -392,7 +412,7 @@ def _run_shortly(connected: ConnectedComparison, variant: Variant) -> _ShortRun:
     for batch in logged:
         for number, k in zip(batch["operation"].to_pylist(), batch["k"].to_pylist(), strict=True):
             requests.setdefault(number, []).append(k)
-    return _ShortRun(costs, (phase.length_s or busy_s) / busy_s if busy_s else 1.0, requests)
+    return ShortRun(costs, (phase.length_s or busy_s) / busy_s if busy_s else 1.0, requests)
 
 
 def _short(workload: Workload) -> Workload:
@@ -432,11 +452,11 @@ def _part(
     readings = Line.through((small.scale, at_small), (large.scale, at_large))
     opened = Line.through((at_small, small.opened_s), (at_large, large.opened_s))
     reference = {
-        operation: Growth.through((at_small, small.reference_s[name].get(operation, 0.0)), (at_large, took_s))
-        for operation, took_s in large.reference_s[name].items()
+        operation: Growth.through((at_small, small.reference_s.get(name, {}).get(operation, 0.0)), (at_large, took_s))
+        for operation, took_s in large.reference_s.get(name, {}).items()
     }
     variants = {
-        variant.id: _variant(small.costs[name, variant.id], large.costs.get((name, variant.id)))
+        variant.id: VariantPilot.through(small.costs[name, variant.id], large.costs.get((name, variant.id)))
         for variant in comparison.variants
         if (name, variant.id) in small.costs and (name, variant.id) not in failed
     }
@@ -446,28 +466,3 @@ def _part(
             variants[variant] = VariantPilot(nothing, None, nothing, nothing, nothing, {}, 1.0, why)
     measured_as = {variant: stand_in for (part, variant), stand_in in left_out.items() if part == name}
     return PartPilot(comparison, readings, opened, reference, large.mixes[name], variants, measured_as)
-
-
-def _variant(small: _Costs, large: _Costs | None) -> VariantPilot:
-    """What both prefixes say, or the first alone where the second was too long for it."""
-    last = small if large is None else large
-
-    def line(of: Callable[[_Costs], float]) -> Line:
-        return Line.through((0.0, 0.0) if large is None else (small.readings, of(small)), (last.readings, of(last)))
-
-    def growth(name: str, cost_s: float) -> Growth:
-        if large is None:
-            return Growth(cost_s, small.readings, ASSUMED_EXPONENT)
-        return Growth.through((small.readings, small.run.operations.get(name, 0.0)), (large.readings, cost_s))
-
-    return VariantPilot(
-        load_s=line(lambda costs: costs.load_s)
-        if large
-        else Line(small.create_s, (small.load_s - small.create_s) / small.readings),
-        size_bytes=None if last.size_bytes is None else line(lambda costs: costs.size_bytes or 0.0),
-        rows=line(lambda costs: costs.rows),
-        prepare_s=line(lambda costs: costs.prepare_s),
-        prepared_bytes=line(lambda costs: costs.prepared_bytes),
-        operations={name: growth(name, cost_s) for name, cost_s in last.run.operations.items()},
-        parallel=last.run.parallel,
-    )

@@ -20,15 +20,18 @@ def prefixes_of(result: ComparisonResult, runs: Mapping[str, Sequence[RunResult]
         return {}
     found = {}
     for variant in result.manifest.variants:
-        planned = _planned(variant, operations)
+        planned = _planned(variant, operations, workload["mix"])
         done = [phase.started for run in runs[variant.id] for phase in run.manifest.measured]
         if done and min(done) < planned:
             found[variant.id] = (min(done), planned)
     return found
 
 
-def _planned(variant: VariantManifest, operations: int) -> int:
-    return max(1, round(operations * variant.operations_share))
+def _planned(variant: VariantManifest, operations: int, mix: Mapping[str, float]) -> int:
+    """How many of the operations the variant was to execute: its share of those that it can answer."""
+    known = variant.operations
+    answered = sum(weight for name, weight in mix.items() if known is None or name.partition(".")[0] in known)
+    return max(1, round(operations * variant.operations_share * answered / sum(mix.values())))
 
 
 def prefix_caveats(prefixes: Mapping[str, tuple[int, int]]) -> list[Caveat]:

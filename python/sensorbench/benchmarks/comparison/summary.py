@@ -16,9 +16,8 @@ from sensorbench.analysis.equality import Answer, Equality, compare_answers
 from sensorbench.analysis.intervals import Interval, interval
 from sensorbench.analysis.sample import METRICS, Sample
 from sensorbench.analysis.verdicts import EQUIVALENCE_MARGIN, Verdict, compare
-from sensorbench.benchmarks.comparison.consistency import consistency_levels
+from sensorbench.benchmarks.comparison.classes import class_caveats, consistency_levels, durability_classes
 from sensorbench.benchmarks.comparison.prefixes import common_samples, prefix_caveats, prefixes_of
-from sensorbench.benchmarks.comparison.row_widths import row_width_caveats
 from sensorbench.benchmarks.comparison.units import UnitOf, each_run, too_few_blocks, unit_of, units_of
 from sensorbench.results import ComparisonManifest, ComparisonResult, RunResult
 from sensorbench.results.engine_report import OperationReport
@@ -70,7 +69,8 @@ def summarise(result: ComparisonResult) -> ComparisonSummary:
             answers_equal = None
     outdated = {} if manifest.plan.include_outdated else _outdated(result)
     prefixes = prefixes_of(result, runs)
-    levels = consistency_levels(result, of_dataset)
+    levels, durabilities = consistency_levels(result, of_dataset), durability_classes(result)
+    writing = {name for name, operation in manifest.plan.operations.items() if operation.writes}
     rankings = [
         _ranking(
             name,
@@ -83,6 +83,7 @@ def summarise(result: ComparisonResult) -> ComparisonSummary:
             _excluded(name, runs, equalities, wrong, compares_answers) or few_blocks,
             outdated,
             levels,
+            durabilities if name in writing else {},
         )
         for name in manifest.plan.operations
     ]
@@ -93,8 +94,7 @@ def summarise(result: ComparisonResult) -> ComparisonSummary:
             text, action = f"It is not ranked against the others: {why}.", "--include-outdated ranks it."
             caveats.append(Caveat(kind="outdated", text=text, action=action, variant=variant))
     caveats += _unlimited_memory(manifest)
-    caveats += _different_levels(levels)
-    caveats += row_width_caveats(result)
+    caveats += class_caveats(levels, durabilities if writing else {})
     caveats += _not_alone(result)
     return ComparisonSummary(
         **envelope(manifest),
@@ -119,14 +119,6 @@ def summarise(result: ComparisonResult) -> ComparisonSummary:
             stall=stall.figures if (stall := read_stall(result.folder)) else None,
         ),
     )
-
-
-def _different_levels(levels: dict[str, str]) -> list[Caveat]:
-    if not levels:
-        return []
-    named = "; ".join(dict.fromkeys(level or "a database without levels" for level in levels.values()))
-    text = f"Variants are of different consistency levels ({named}). Each is ranked within its own."
-    return [Caveat(kind="consistency", text=text, action="Give them the same levels to have one ranking.")]
 
 
 def _not_alone(result: ComparisonResult) -> list[Caveat]:
@@ -372,8 +364,9 @@ def _ranking(
     excluded: str | None,
     outdated: dict[str, str],
     levels: dict[str, str],
+    durabilities: dict[str, str],
 ) -> Ranking:
-    """Variants from the fastest to the slowest, each compared with the fastest of its consistency level; where one did a prefix of the
+    """Variants from the fastest to the slowest, each compared with the fastest of its consistency level and durability class; where one did a prefix of the
     operations, on those that both have done. Outdated ones are ranked where there are no others.
     """
     known = {variant: sample for variant in variants if (sample := samples[variant, name]) is not None}
@@ -383,17 +376,19 @@ def _ranking(
     if len(left_out) == len(known):
         left_out = {}
     order = sorted(known.keys() - left_out.keys(), key=lambda variant: known[variant].figure(metric))
-    best_of: dict[str, str] = {}
+    best_of: dict[tuple[str, str], str] = {}
     places = []
     for variant in order:
-        level = levels.get(variant, "")
-        best = best_of.setdefault(level, variant)
+        level, durability = levels.get(variant, ""), durabilities.get(variant, "")
+        best = best_of.setdefault((level, durability), variant)
         compared = (known[variant], known[best])
         if variant in prefixes or best in prefixes:
             compared = common_samples(runs[variant], runs[best], name, unit) or compared
         verdict = None if variant == best else _verdict(compare(*compared, metric))
         value_s = known[variant].figure(metric)
-        places.append(RankedVariant(variant=variant, value_s=value_s, against_best=verdict, consistency=level))
+        places.append(
+            RankedVariant(variant=variant, value_s=value_s, against_best=verdict, consistency=level, durability=durability)
+        )
     return Ranking(operation=name, metric=metric, excluded=None, places=places, outdated=left_out, margin=EQUIVALENCE_MARGIN)
 
 

@@ -1,21 +1,27 @@
-from .changes import KINDS, OF_ANY_CLUSTER
+from .changes import KINDS, OF_ANY_CLUSTER, ONCE, Change, parse_change, why_unavailable
 from .estimate import estimate_elasticity
-from .options import ElasticityOptions, ElasticityStudyOptions
+from .options import REQUESTS_OF_A_SET, ElasticityOptions, ElasticityStudyOptions
 from .planning import nodes_of_study, spec_of
 from .run import ElasticityBenchmark, planned
 from .spec import ElasticitySpec
-from .summary import summarise_elasticity
+from .summary import keeps_memory, summarise_elasticity
 
 __all__ = [
     "KINDS",
     "OF_ANY_CLUSTER",
+    "ONCE",
+    "REQUESTS_OF_A_SET",
+    "Change",
     "ElasticityBenchmark",
     "ElasticityOptions",
     "ElasticitySpec",
     "ElasticityStudyOptions",
     "estimate_elasticity",
+    "keeps_memory",
     "nodes_of_study",
+    "parse_change",
     "planned",
     "spec_of",
     "summarise_elasticity",
+    "why_unavailable",
 ]

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from sensorbench.benchmarks.elasticity.spec import ElasticitySpec
 from sensorbench.progress import ProgressReporter
-from sensorbench.results import RunResult
+from sensorbench.results import RunResult, ServerResources
 from sensorbench.results.described import LoadReport
 from sensorbench.results.engine_plan import KeptPlan
 from sensorbench.results.manifest import now
@@ -38,6 +38,7 @@ from sensorbench.runner import (
     with_keys_of_run,
 )
 from sensorbench.schemas import load_operations, load_schema
+from sensorbench.schemas.engine_types import Statement
 from sensorbench.verification import keep_history
 
 OPERATIONS = "articles"
@@ -58,12 +59,18 @@ class Bench:
         self.variant = self._validated.comparison.variants[0]
         self._tables: list[PreparedTable] = []
         self._connected: ConnectedComparison | None = None
+        # What is at the target is one copy of the dataset, until there are more.
         self._copies = 1
 
     @property
     def titles(self) -> dict[str, str]:
         """What is asked, in words, by name."""
         return {name: self._validated.comparison.operations.operation[name].title for name in self._validated.names}
+
+    @property
+    def created(self) -> Statement:
+        """What makes the tables, with their parts."""
+        return self._validated.schemas[self.variant.id]["create"]
 
     @property
     def articles(self) -> int:
@@ -98,7 +105,9 @@ class Bench:
         return Claim(owner, "replace" if self._spec.replace else "create")
 
     def add_copies(self, copies: int, reporter: ProgressReporter) -> None:
-        """Loads the dataset again, under new ids, until there are so many copies of it. Raises EngineError."""
+        """Loads the dataset again, under new ids, until there are so many copies of it, and waits until they are settled. Raises EngineError."""
+        if copies <= self._copies:
+            return
         connected = self._is_up()
         rows = self._spec.dataset.describe().readings
         for copy in range(self._copies, copies):
@@ -110,6 +119,8 @@ class Bench:
                     wait_for(load, 0, task, guard)
                     load.result()
             self._copies += 1
+        with reporter.task("settling"):
+            connected.targets[self.variant.id].settle()
 
     def run(
         self,
@@ -155,7 +166,7 @@ class Bench:
 
 def _comparison(spec: ElasticitySpec, folder: Path) -> Comparison:
     """The work as a comparison of one variant, so that it is validated, planned and loaded as any other."""
-    schema = load_schema(spec.schema, operations=OPERATIONS, database=spec.target.database.dialect)
+    schema = load_schema(spec.schema, operations=OPERATIONS, database=spec.target.database.dialect).split_at(spec.borders)
     (variant,) = make_variants([VariantSpec(spec.target, schema)], folder / DATA_FOLDER)
     workload = Workload(
         mix=spec.mix,
@@ -177,6 +188,7 @@ def _comparison(spec: ElasticitySpec, folder: Path) -> Comparison:
         variants=[variant],
         workload=workload,
         metric="median",
+        resources=ServerResources(memory_bytes=spec.memory_bytes),
     )
 
 

@@ -128,10 +128,15 @@ def check_can(change: Change, cluster: Cluster) -> None:
     """Raises UsageError for a change that cannot be made to a cluster."""
     if change.kind not in OF_ANY_CLUSTER:
         _of_lab(change, cluster)
-        if change.kind in FAULTS and (reason := FAULTS[change.kind].why_not(change.how)):
+        if reason := why_unavailable(change):
             raise UsageError(f"--change {change.kind}: not available on this machine: {reason}")
     elif isinstance(cluster, ExternalCluster):
         cluster.require_command(change.kind)
+
+
+def why_unavailable(change: Change) -> str | None:
+    """Why a fault cannot be had on this machine; None where it can, and of what is no fault."""
+    return FAULTS[change.kind].why_not(change.how) if change.kind in FAULTS else None
 
 
 def _of_lab(change: Change, cluster: Cluster) -> LabNodes:

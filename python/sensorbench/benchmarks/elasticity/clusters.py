@@ -40,6 +40,10 @@ class Cluster(ABC):
         """So many more nodes, all at once; what they are called. Raises FailedError."""
 
     @abstractmethod
+    def balance(self) -> None:
+        """Has all nodes take equal shares of the data, as far as that can be ordered here. Raises FailedError."""
+
+    @abstractmethod
     def remove_node(self) -> str:
         """Takes a node out gracefully; what it was called. Raises FailedError."""
 
@@ -67,6 +71,10 @@ class LabNodes(Cluster):
     def add_nodes(self, count: int) -> str:
         """Starts more nodes at the same time."""
         return _named(node.number for node in lab.add_nodes(self.name, count))
+
+    def balance(self) -> None:
+        """Orders it of the database."""
+        lab.balance(self.name)
 
     def remove_node(self) -> str:
         """Takes the last node out."""
@@ -122,6 +130,9 @@ class ExternalCluster(Cluster):
             list(commands.map(lambda _: self._carry_out(option, command), range(count)))
         self.count += count
         return _named(range(self.count - count + 1, self.count + 1))
+
+    def balance(self) -> None:
+        """That is up to the user's cluster, and its balancer."""
 
     def remove_node(self) -> str:
         """Has a node taken out."""

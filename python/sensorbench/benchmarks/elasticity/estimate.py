@@ -1,6 +1,6 @@
 """What changes of clusters under load would do. Clusters are too dear to be started for a pilot."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from sensorbench.benchmarks.elasticity.spec import ElasticitySpec
@@ -11,41 +11,68 @@ from sensorbench.runner import arithmetic_estimate, place_of
 ASSUMED_RESPONSE_S = 0.002
 
 
-def estimate_elasticity(title: str, turns: Sequence[Sequence[ElasticitySpec]], scale: float, out: Path) -> Estimate:
+def estimate_elasticity(
+    title: str,
+    scenarios: Mapping[str, Sequence[Sequence[ElasticitySpec]]],
+    scale: float,
+    out: Path,
+    expected_s: Mapping[str, float] | None = None,
+) -> Estimate:
     """What is done to each cluster, by arithmetic. Nothing is started, and no cluster of a user's is touched.
 
     Args:
         title: of the whole.
-        turns: for each repetition, what is asked of each target.
+        scenarios: by name, for each repetition, what is asked of each target.
         scale: share of the dataset that is loaded.
         out: folder of the results.
+        expected_s: how long each scenario takes with starting, loading and joining (s), where that is known; else the least is given.
 
     """
-    first = turns[0]
-    articles = first[0].dataset.describe()
-    variants = [_variant(spec, articles.readings, len(turns)) for spec in first]
-    time_s = sum((variant.run_s or 0.0) * variant.repetitions for variant in variants)
-    part = PartEstimate(
+    parts = [_part(name, turns) for name, turns in scenarios.items()]
+    if expected_s is not None:
+        parts = [part.model_copy(update={"time_s": expected_s[part.name]}) for part in parts]
+    specs = [spec for turns in scenarios.values() for turn in turns for spec in turn]
+    lengths = specs[0].lengths
+    steps = [
+        f"load the articles, then hold the load for {lengths.warmup_s:g} s",
+        f"{lengths.before} measurements of {specs[0].load.executions} sets before the change",
+        *(
+            f"{f'{name}: ' if name else ''}change: {change.title}"
+            for name, turns in scenarios.items()
+            for change in turns[0][0].changes
+        ),
+        f"measure until {lengths.after} measurements are stable, for at most {lengths.max_s:g} s after each change",
+    ]
+    longest_s = lengths.max_s * sum(len(spec.changes) for spec in specs)
+    time_is = (
+        f"the time is the least: warm-up, the fewest measurements ({_how_measured(specs[0])}), and how long nodes are away; stability is "
+        f"waited for {longest_s / 60:.0f} min more at most; starting nodes, loading, and nodes that join or leave come on top"
+    )
+    if expected_s is not None:
+        time_is = (
+            "the time is by arithmetic, with starting, loading and joining as they took on a machine with two cores; waiting for stability "
+            "can take longer"
+        )
+    notes = [
+        time_is,
+        "no cluster is started by a dry run, so that disk and memory are not known",
+    ]
+    time_s = sum(part.time_s or 0.0 for part in parts)
+    return arithmetic_estimate(title, "elasticity", parts, out, steps=steps, scale=scale, time_s=time_s, notes=notes)
+
+
+def _part(name: str, turns: Sequence[Sequence[ElasticitySpec]]) -> PartEstimate:
+    """One scenario."""
+    articles = turns[0][0].dataset.describe()
+    variants = [_variant(spec, articles.readings * spec.copies, len(turns)) for spec in turns[0]]
+    return PartEstimate(
+        name=name,
         data=articles.title,
         readings=articles.readings,
         variants=variants,
         order=[[spec.target.label for spec in (turn if number % 2 == 0 else turn[::-1])] for number, turn in enumerate(turns)],
-        time_s=time_s,
+        time_s=sum((variant.run_s or 0.0) * variant.repetitions for variant in variants),
     )
-    lengths = first[0].lengths
-    steps = [
-        f"load the articles, then hold the load for {lengths.warmup_s:g} s",
-        f"{lengths.before} measurements of {first[0].load.executions} sets before the change",
-        *(f"change: {change.title}" for change in first[0].changes),
-        f"measure until {lengths.after} measurements are stable, for at most {lengths.max_s:g} s after each change",
-    ]
-    longest_s = lengths.max_s * sum(len(spec.changes) for turn in turns for spec in turn)
-    notes = [
-        f"the time is the least: warm-up, the fewest measurements ({_how_measured(first[0])}), and how long nodes are away; stability is "
-        f"waited for {longest_s / 60:.0f} min more at most; starting nodes, loading, and nodes that join or leave come on top",
-        "no cluster is started by a dry run, so that disk and memory are not known",
-    ]
-    return arithmetic_estimate(title, "elasticity", [part], out, steps=steps, scale=scale, time_s=time_s, notes=notes)
 
 
 def _measurement_s(spec: ElasticitySpec) -> float:

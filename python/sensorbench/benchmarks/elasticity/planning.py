@@ -1,6 +1,7 @@
 """From options to what is asked of a cluster."""
 
 from collections.abc import Sequence
+from dataclasses import replace as with_fields
 
 from sensorbench import lab
 from sensorbench.benchmarks.elasticity.changes import Change, parse_change
@@ -14,10 +15,19 @@ from sensorbench.runner import TargetSpec, parse_target, started_target
 
 
 def spec_of(
-    options: ElasticityOptions, target: str, number: int, articles: Dataset, *, replace: bool = False, drop_after: bool = False
+    options: ElasticityOptions,
+    target: str,
+    number: int,
+    articles: Dataset,
+    *,
+    system: str | None = None,
+    replace: bool = False,
+    drop_after: bool = False,
 ) -> ElasticitySpec:
-    """What is asked of one of the targets in the turn of this number, from 0. Raises UsageError for what makes no sense."""
-    spec = _target(target, options.nodes, options.settings)
+    """What is asked of one of the targets in the turn of this number, from 0; `system` is what a study calls it. Raises UsageError for what makes
+    no sense.
+    """
+    spec = with_fields(_target(target, options.nodes, options.settings), system=system)
     changes = [parse_change(text) for text in options.changes]
     return ElasticitySpec(
         target=spec,
@@ -28,7 +38,11 @@ def spec_of(
         lengths=Lengths(options.warmup, options.before, options.after, options.at_most),
         grows=not options.no_growth,
         seed=options.seed + number,
+        nodes=options.nodes or _nodes_of(spec),
         commands=_commands(spec, options),
+        copies=options.copies,
+        memory_bytes=options.server_memory,
+        user_node_bytes=_node_memory(spec, options),
         replace=replace,
         # The next turn finds the target as this one did.
         drop_after=drop_after or options.repetitions > 1,
@@ -85,6 +99,15 @@ def _commands(spec: TargetSpec, options: ElasticityOptions) -> ExternalCommands 
             f"{given[0]}: commands change a cluster of your own, which --target names by URL; the lab changes its own"
         )
     return None
+
+
+def _node_memory(spec: TargetSpec, options: ElasticityOptions) -> int | None:
+    """The memory of a node of a cluster of one's own, as the user says it. Raises UsageError where the lab knows it."""
+    if options.node_memory is not None and spec.place != "url":
+        raise UsageError(
+            f"--node-memory: of {spec.label}, a cluster of the lab, say --server-memory, which is that of all nodes at the start"
+        )
+    return options.node_memory
 
 
 def _nodes_of(spec: TargetSpec) -> int:

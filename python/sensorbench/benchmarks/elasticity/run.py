@@ -14,6 +14,7 @@ from sensorbench.benchmarks.elasticity.spec import ElasticitySpec, ExternalComma
 from sensorbench.errors import UsageError
 from sensorbench.lifecycle import Benchmark, Description, RunContext
 from sensorbench.progress import ProgressReporter
+from sensorbench.results import ServerResources
 from sensorbench.results.elasticity import ElasticityWriter
 from sensorbench.results.engine_plan import KeptPlan
 from sensorbench.results.ownership import Owner
@@ -48,7 +49,8 @@ class ElasticityBenchmark(Benchmark[ElasticityPlan, ElasticityManifest, Elastici
         """The cluster's nodes, rid of what an earlier benchmark that was killed has left behind."""
         faults.recover()
         # Nodes that share a machine with the client come and go: none has CPUs of its own.
-        return running_servers([plan.bench.variant], progress, pin=False)
+        resources = ServerResources(memory_bytes=plan.spec.memory_bytes)
+        return running_servers([plan.bench.variant], progress, pin=False, resources=resources)
 
     def check(self, plan: ElasticityPlan, servers: Servers, owner: Owner) -> None:
         """Raises UsageError when the changes cannot be made to this cluster, or its namespace is refused."""
@@ -68,6 +70,9 @@ class ElasticityBenchmark(Benchmark[ElasticityPlan, ElasticityManifest, Elastici
                     **asdict(spec.lengths),
                     mix=spec.mix,
                     grows=spec.grows,
+                    copies=spec.copies,
+                    node_memory_bytes=spec.node_memory_bytes,
+                    node_idle_bytes=spec.node_idle_bytes,
                     seed=spec.seed,
                 ),
                 dataset=ArticleCount(title=described.title, rows=described.readings),
@@ -81,10 +86,9 @@ class ElasticityBenchmark(Benchmark[ElasticityPlan, ElasticityManifest, Elastici
         """Loads the data, then carries out one run for each change."""
         spec, bench, cluster = plan.spec, plan.bench, _cluster(plan.spec, context.servers)
         write_load(context.folder, bench.load(context.servers, context.progress, context.owner))
-        nodes_at_start = cluster.nodes
         for number, change in enumerate(spec.changes, start=1):
-            if spec.grows and cluster.nodes > nodes_at_start:
-                bench.add_copies(-(-cluster.nodes // nodes_at_start), context.progress)
+            bench.add_copies(spec.copies_on(cluster.nodes), context.progress)
+            cluster.balance()
             _carry_out(plan, cluster, change, number, context)
 
     def clean_up(self, plan: ElasticityPlan, context: RunContext[ElasticityWriter]) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from sensorbench import lab
 from sensorbench.benchmarks.elasticity.changes import Change
 from sensorbench.benchmarks.elasticity.scenario import Lengths
 from sensorbench.dataset import Dataset
@@ -14,6 +15,9 @@ from sensorbench.runner import TargetSpec
 REQUESTS = {"read_article": 80.0, "append_character": 20.0}
 # Beside a hundred requests so many operations on registers, whose history says whether anything was lost or stale.
 REGISTERS = {WRITE_REGISTER: 5.0, READ_REGISTER: 5.0}
+
+# Where a node holds fewer parts of the data, one part more or less makes it a hot one, or one with nothing to do.
+MIN_PARTS = 8
 
 
 @dataclass(frozen=True)
@@ -58,10 +62,56 @@ class ElasticitySpec:
     lengths: Lengths
     grows: bool
     seed: int
+    # How many nodes there are at the start.
+    nodes: int
     commands: ExternalCommands | None = None
+    # How often the dataset is loaded at the start, each time under new ids.
+    copies: int = 1
+    # Of all nodes at the start together, where the lab starts them; of one node of a user's cluster, as the user says.
+    memory_bytes: int | None = None
+    user_node_bytes: int | None = None
     # Whether what an earlier work of ours left at the target is replaced, and what this one created is removed when it is complete.
     replace: bool = False
     drop_after: bool = False
+
+    @property
+    def node_memory_bytes(self) -> int | None:
+        """The memory of one of the nodes that there are at the start; None where it is not limited, and not known."""
+        return self.user_node_bytes if self.memory_bytes is None else self.memory_bytes // self.nodes
+
+    @property
+    def node_idle_bytes(self) -> int | None:
+        """What a node that the lab starts takes before there are any data; None where it is not known."""
+        if self.target.place != "started":
+            return None
+        settings = dict(self.target.server_settings)
+        all_nodes = lab.min_memory(
+            lab.ServerSpec(
+                self.target.database.name,
+                nodes=self.nodes,
+                settings=settings,
+                memory_bytes=self.memory_bytes,
+                fits_memory=True,
+            )
+        )
+        return None if all_nodes is None else all_nodes // self.nodes
+
+    def copies_on(self, nodes: int) -> int:
+        """How often the dataset is there under a load of so many nodes."""
+        return self.copies * max(1, -(-nodes // self.nodes)) if self.grows else self.copies
+
+    @property
+    def borders(self) -> list[int]:
+        """Where parts of a table of articles begin, but for the first: ids such that each node has MIN_PARTS parts at least, whatever joins,
+        of articles that are there then.
+        """
+        rows, nodes, per_copy, copies = self.dataset.describe().readings, self.nodes, 1, self.copies
+        for change in self.changes:
+            copies = max(copies, self.copies_on(nodes))
+            per_copy = max(per_copy, -(-MIN_PARTS * max(nodes, nodes + change.grows_by) // self.copies_on(nodes)))
+            nodes += change.grows_by
+        starts = [1 + copy * rows + part * rows // per_copy for copy in range(copies) for part in range(per_copy)]
+        return sorted(set(starts))[1:]
 
     @property
     def mix(self) -> dict[str, float]:

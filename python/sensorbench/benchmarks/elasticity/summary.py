@@ -1,6 +1,6 @@
 """`summary.json` of changes of a cluster: each transition with its measurements, its scores, what clients suffered and what was lost."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from itertools import pairwise
 
@@ -15,16 +15,19 @@ from sensorbench.analysis.request_sets import Requests, request_sets
 from sensorbench.analysis.sample import Floats
 from sensorbench.analysis.usl import MIN_SIZES, fit_usl
 from sensorbench.benchmarks.elasticity.changes import BEGIN, DONE, NOTICED
+from sensorbench.benchmarks.elasticity.moves import data_moves
 from sensorbench.benchmarks.elasticity.scenario import FAILED
 from sensorbench.benchmarks.elasticity.spec import REQUESTS
 from sensorbench.benchmarks.stress import counts_of
 from sensorbench.results import RunResult
+from sensorbench.results.described import Environment
 from sensorbench.results.elasticity import ElasticityResult
 from sensorbench.results.history import HISTORY_FILE, read_history
-from sensorbench.results.insight import insight
+from sensorbench.results.insight import Insight, insight
 from sensorbench.results.planned import ClusterChange
 from sensorbench.results.summary.elasticity import (
     AroundChange,
+    DataMoves,
     ElasticityFigures,
     ElasticityScore,
     ElasticitySummary,
@@ -45,6 +48,13 @@ from sensorbench.results.summary.guarantees import RegisterGuarantees
 from sensorbench.results.summary.stress import OperationCounts
 from sensorbench.verification import register_guarantees
 
+# How limits of memory that are kept say so.
+_KEPT_BY = "cgroup"
+# What is said in the place of scores where nodes joined and got nothing.
+NOT_ELASTIC = "not elastic: no data moved"
+_NOTHING = StableAgain(stable_at_s=None, reason=NOT_ELASTIC)
+_NO_DATA_MOVED = Stabilisation(by_band=_NOTHING, by_rule=_NOTHING, in_band=_NOTHING)
+
 
 def summarise_elasticity(result: ElasticityResult) -> ElasticitySummary:
     """The summary of results on disk."""
@@ -52,7 +62,7 @@ def summarise_elasticity(result: ElasticityResult) -> ElasticitySummary:
     transitions = [transition(run) for run in result.runs]
     return ElasticitySummary(
         **envelope(manifest),
-        warnings=_warnings(transitions),
+        warnings=_warnings(transitions, manifest.environment),
         result=ElasticityFigures(
             **fields_of_plan(manifest.plan, ElasticityFigures),
             load=result.load,
@@ -71,7 +81,10 @@ def transition(run: RunResult) -> Transition:
     begun_at_s, done_at_s = _moment(events, BEGIN), _moment(events, DONE)
     sets = _sets(run)
     scored_from_s = _scored_from_s(sets, begun_at_s)
-    is_quiet = plan["change"]["kind"] == "stay"
+    kind = plan["change"]["kind"]
+    is_quiet = kind == "stay"
+    nodes = insight(run, run.manifest.variant.database).nodes
+    moves = data_moves(nodes, begun_at_s, joins=kind == "join" and done_at_s is not None)
     return Transition(
         number=run.manifest.repetition,
         status=run.state,
@@ -86,11 +99,12 @@ def transition(run: RunResult) -> Transition:
         transfer_s=done_at_s - begun_at_s if begun_at_s is not None and done_at_s is not None else None,
         noticed_s=_noticed_s(events, begun_at_s),
         before=_level(sets, 0.0, scored_from_s),
-        stability=None if is_quiet else _stabilisation(run, sets, scored_from_s, begun_at_s, done_at_s),
+        stability=None if is_quiet else _stabilisation(run, sets, scored_from_s, begun_at_s, done_at_s, moves),
         dip=None if is_quiet else _dip(run, begun_at_s),
         counts=_counts(run),
         guarantees=_guarantees(run),
-        servers=_requests_per_node(run, begun_at_s, done_at_s),
+        servers=_requests_per_node(run, nodes, begun_at_s, done_at_s),
+        data=moves,
     )
 
 
@@ -143,11 +157,18 @@ def _level(sets: Sets, from_s: float, to_s: float | None) -> SetLevel | None:
 
 
 def _stabilisation(
-    run: RunResult, sets: Sets, scored_from_s: float | None, begun_at_s: float | None, done_at_s: float | None
+    run: RunResult,
+    sets: Sets,
+    scored_from_s: float | None,
+    begun_at_s: float | None,
+    done_at_s: float | None,
+    moves: DataMoves | None,
 ) -> Stabilisation | None:
     """When the cluster was stable again, after its data were where they belong; None where the change was not done."""
     if scored_from_s is None or begun_at_s is None or done_at_s is None:
         return None
+    if moves is not None and moves.without_data:
+        return _NO_DATA_MOVED
     try:
         found = stability(sets, scored_from_s, done_at_s)
     except ValueError:
@@ -204,7 +225,9 @@ def _guarantees(run: RunResult) -> RegisterGuarantees | None:
     return register_guarantees(checked, run.manifest.variant.promises, run.manifest.description.get("settings", {}))
 
 
-def _requests_per_node(run: RunResult, begun_at_s: float | None, done_at_s: float | None) -> dict[str, NodeLoad]:
+def _requests_per_node(
+    run: RunResult, nodes: Mapping[str, Insight], begun_at_s: float | None, done_at_s: float | None
+) -> dict[str, NodeLoad]:
     """Requests that each node served before the change, while it went on, and afterwards, by its own count, and how many CPUs were busy
     with that, where the lab knows its processes; nodes that report no requests are absent.
     """
@@ -214,11 +237,12 @@ def _requests_per_node(run: RunResult, begun_at_s: float | None, done_at_s: floa
     edges = {"before": (0.0, begun_at_s), "during": (begun_at_s, done_at_s or end_s), "after": (done_at_s or end_s, end_s)}
     lengths_s = {name: to_s - from_s for name, (from_s, to_s) in edges.items()}
     served = {}
-    for node, said in insight(run, run.manifest.variant.database).nodes.items():
+    for node, said in nodes.items():
         if "requests" in said.series:
             busy_s = _growth(said.series["processor_s"], edges) if "processor_s" in said.series else None
             cpus = {name: busy_s[name] / lengths_s[name] if lengths_s[name] > 0.0 else None for name in edges} if busy_s else None
-            requests = AroundChange(**_growth(said.series["requests"], edges))
+            # Between two samples the counter is interpolated, but requests are whole.
+            requests = AroundChange(**{name: round(grown) for name, grown in _growth(said.series["requests"], edges).items()})
             served[node] = NodeLoad(requests=requests, cpus=AroundChange(**cpus) if cpus else None)
     return served
 
@@ -264,9 +288,20 @@ def _law(transitions: Sequence[Transition]) -> ScalabilityLaw | None:
     return ScalabilityLaw.model_validate({**asdict(law), "reached_per_s": reached})
 
 
-def _warnings(transitions: Sequence[Transition]) -> list[Caveat]:
+def keeps_memory(environment: Environment) -> bool:
+    """Whether this machine keeps servers to the memory that they were given, as far as any were given some."""
+    servers = environment.get("servers", {}).values()
+    return all(_KEPT_BY in (server["memory_by"] or "") for server in servers if server["memory_bytes"])
+
+
+def _warnings(transitions: Sequence[Transition], environment: Environment) -> list[Caveat]:
     """What to mind of each transition, with what to do."""
     caveats = Caveats()
+    if not keeps_memory(environment):
+        text = "This machine does not keep the servers to their memory: its cache of files has all that is left."
+        caveats.add(
+            "memory-not-kept", text, "Run where cgroups may be made; claims about data beyond memory count that of the machine."
+        )
     for change in transitions:
         _add_caveats(caveats, change)
     return caveats
@@ -278,6 +313,9 @@ def _add_caveats(caveats: Caveats, change: Transition) -> None:
     if change.failed:
         action = "Its figures are of the load alone; see the lab's log."
         caveats.add("change-failed", f"{about}: the change failed: {change.failed}.", action)
+    elif change.moved_nothing and change.data:
+        text = f"{about}: {NOT_ELASTIC} to {', '.join(change.data.without_data)}."
+        caveats.add("no-data-moved", text, "Load more data, in more parts than there are nodes, and see the database's balancer.")
     elif by_band and by_band.stable_at_s is None:
         action = "Raise --at-most, or --before, so that the level is better known."
         caveats.add("not-stable", f"{about}: no rule found the cluster stable again.", action)

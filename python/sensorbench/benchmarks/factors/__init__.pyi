@@ -1,3 +1,4 @@
+from .cells import Cell
 from .estimate import estimate_factors
 from .file import FactorsFile
 from .levels import by_round, measurements_of
@@ -6,6 +7,7 @@ from .run import FactorsBenchmark, FactorsPlan, check
 from .summary import summarise_factors
 
 __all__ = [
+    "Cell",
     "FactorOptions",
     "FactorsBenchmark",
     "FactorsFile",

@@ -19,6 +19,14 @@ class Cell:
     levels: list[tuple[str, str]] = field(default_factory=list)
 
 
+@dataclass(frozen=True)
+class Turn:
+    """The measurement of a cell in a round."""
+
+    cell: Cell
+    round: int
+
+
 def cells_of(file: FactorsFile, parts: Sequence[str], at: Scaled) -> dict[str, Cell]:
     """The cells of some parts by their ids, in order; those of parts that are apart come last."""
     found: dict[str, Cell] = {}

@@ -22,15 +22,19 @@ def estimate_factors(plan: FactorsPlan, out: Path) -> Estimate:
     steps = [
         "find the rates: what the default configuration takes of writes and reads",
         f"measure {len(cells)} configurations under their loads in {plan.rounds} rounds, each on fresh servers",
-        "measure the best draft against the default",
+        *(["measure the best draft against the default"] if not plan.groups_of_budget else []),
     ]
     notes = [
         "the time is that of the rates which are held, without the best draft; starting servers and loading records come on top, "
         "and are not known without a pilot"
     ]
-    return arithmetic_estimate(
-        plan.file.title, "factors", [part], out, steps=steps, scale=plan.options.scale, time_s=held_s, notes=notes
+    estimate = arithmetic_estimate(
+        plan.file.title, "factors", [part], out, steps=steps, scale=plan.options.used_scale, time_s=held_s, notes=notes
     )
+    if plan.target.cluster is None:
+        return estimate
+    configurations = list({tuple(cell.settings.items()): cell.settings for cell in cells.values()}.values())
+    return estimate.model_copy(update={"commands": plan.target.cluster.planned(configurations)})
 
 
 def _variant(plan: FactorsPlan, cell: Cell) -> VariantEstimate:

@@ -10,7 +10,8 @@ from sensorbench.results.reader import RunResult
 from sensorbench.results.stress import StressResult
 from sensorbench.results.summary.stress import StressStep, StressSummary
 
-# The level of a hit rate is that of the last quarter of a step, as the rule for steady hit rates has it.
+# The level of a hit rate is that of the last quarter of a step, as the rule for steady hit rates has it. So is the load average, which follows
+# what goes on by a minute.
 LAST_QUARTER = 0.75
 _MEMTABLES = ("memtable_heap_bytes", "memtable_off_heap_bytes")
 
@@ -33,7 +34,7 @@ def filled_figures(result: StressResult) -> FilledFigures | None:
         p99_s=service.p99 if service else None,
         sstables=_last(reported, "sstables"),
         table_bytes=_last(reported, "table_bytes"),
-        **_use(reported, 0.0, length_s).model_dump(),
+        **use_of_servers(reported, 0.0, length_s).model_dump(),
     )
 
 
@@ -67,15 +68,18 @@ def _step(run: RunResult, step: StressStep, database: str, cache: str) -> StepFi
         hit_rate_of_all=step.servers.hit_rates.get(cache),
         steady_s=step.servers.steady_after_s.get(cache),
         by_operation={name: operation.response_s for name, operation in step.operations.items()},
-        **_use(reported, from_s, to_s).model_dump(),
+        **use_of_servers(reported, from_s, to_s).model_dump(),
     )
 
 
-def _use(reported: Insight, from_s: float, to_s: float) -> ServerUse:
-    """What the servers used in a window."""
-    window = over(reported, from_s, to_s)
+def use_of_servers(reported: Insight, from_s: float, to_s: float) -> ServerUse:
+    """What the servers used from a moment to another one (s on the run's clock); of the load average, its last quarter, or all of a time so short
+    that no sample lies there.
+    """
+    window, end = over(reported, from_s, to_s), over(reported, from_s + LAST_QUARTER * (to_s - from_s), to_s)
     return ServerUse(
         server_cpu=window.rates.get("processor_s"),
+        load_average=end.means.get("load_average", window.means.get("load_average")),
         disk_read_per_s=window.rates.get("disk_read_bytes"),
         disk_written_per_s=window.rates.get("disk_written_bytes"),
         compactions_per_s=window.rates.get("compactions"),

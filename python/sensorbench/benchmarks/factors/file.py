@@ -5,6 +5,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
+from sensorbench.results.summary.factors import CurveFigure
 from sensorbench.runner import Length
 from sensorbench.toml_file import FileModel
 
@@ -22,7 +23,7 @@ class Records(FileModel):
 
 class FactorLoad(FileModel):
     """A load: weights of reads and writes, at these shares of what the default reaches with them, each in a run of its own. `cold`: the
-    caches are empty when each begins. `again_after`: then, so long after the data were there, the servers are restarted and the same
+    caches are empty when each begins. `measures_adding`: how the records are added is measured, too. `again_after`: then, so long after the data were there, the servers are restarted and the same
     rates come again, each after a restart.
     """
 
@@ -30,6 +31,9 @@ class FactorLoad(FileModel):
     mix: dict[Word, float] = Field(description="Weights of reads and writes.")
     shares: list[float] = Field(min_length=1, description="Rates, as shares of what the default configuration reaches.")
     cold: bool = Field(default=False, description="Whether the caches are empty when each rate begins.")
+    measures_adding: bool = Field(
+        default=False, description="Whether adding the records is measured, too: then each measurement adds them anew."
+    )
     again_after: Length | None = Field(
         default=None, description="After this time the servers are restarted, and the same rates come again."
     )
@@ -87,6 +91,17 @@ class Scaling(FileModel):
     with_time: list[str] = Field(default=[], description="Settings that are times and grow with the time that a rate is held.")
 
 
+class Curves(FileModel):
+    """Figures of some parts that the report draws over the load average, as the paper does, beside the same over the rate."""
+
+    title: str = Field(description="Title of the section of the report.")
+    about: str = Field(description="What the paper draws, and what is to be known of it.")
+    parts: list[str] = Field(min_length=1, description="The parts whose levels are drawn.")
+    figures: list[CurveFigure] = Field(min_length=1, description="The figures that are drawn.")
+    printed_load: str = Field(description="The figure as which `published.toml` reads the paper's load.")
+    printed_unit: str = Field(default="", description="What is to be said of the unit of the paper's load.")
+
+
 class FactorsFile(FileModel):
     """`study.toml` of a study of factors. Names of loads and levels stand in claims and in results."""
 
@@ -110,9 +125,12 @@ class FactorsFile(FileModel):
     # What the paper's servers had without saying so, or what it takes for its parameters to count.
     besides: list[Parameter] = Field(default=[], description="Parameters that the paper's servers had without saying so.")
     scaling: Scaling = Field(default=Scaling(), description="Which settings grow with data or time.")
+    # Configurations that differ in these alone start with the same files.
+    not_on_disk: list[str] = Field(default=[], description="Settings that do not change how records lie on disk.")
     # The part that compares the paper's draft with the default, to which the study's own is added.
     draft_part: str = Field(description="The part that compares the paper's configuration with the default.")
     parts: dict[str, FactorPart] = Field(description="The parts, by name.")
+    curves: Curves | None = Field(default=None, description="What the report draws over the load average.")
 
     @model_validator(mode="after")
     def _check(self) -> "FactorsFile":
@@ -121,6 +139,9 @@ class FactorsFile(FileModel):
             raise ValueError(f"parts name loads that there are not: {', '.join(sorted(unknown))}")
         if self.draft_part not in self.parts:
             raise ValueError(f"draft_part {self.draft_part}: there is no such part")
+        drawn = self.curves.parts if self.curves else []
+        if lacking := [name for name in drawn if name not in self.parts]:
+            raise ValueError(f"curves.parts {lacking[0]}: there is no such part")
         for name, part in self.parts.items():
             if len({level.name for level in part.levels}) < len(part.levels):
                 raise ValueError(f"parts.{name}: two levels have the same name")

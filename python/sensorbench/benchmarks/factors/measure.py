@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sensorbench.benchmarks.factors.cells import Cell
@@ -12,6 +12,7 @@ from sensorbench.benchmarks.factors.scaling import Scaled
 from sensorbench.benchmarks.stress import (
     Load,
     RecordWork,
+    SharedRecordWork,
     Step,
     StepsApart,
     StressPlan,
@@ -54,6 +55,14 @@ class CellBench:
 
 
 @dataclass(frozen=True)
+class SharedRecords:
+    """Records that were added once: the kept instance that has them, and the folder of the results that has how they were added."""
+
+    instance: str
+    folder: str
+
+
+@dataclass(frozen=True)
 class _Figures:
     """What a stress run found: of putting the records there, and of each rate."""
 
@@ -62,15 +71,23 @@ class _Figures:
 
 
 def measure(
-    bench: CellBench, cell: Cell, rates: Sequence[float], folder: Path, *, round_: int, seed: int, reporter: ProgressReporter
+    bench: CellBench,
+    cell: Cell,
+    rates: Sequence[float],
+    folder: Path,
+    *,
+    round_: int,
+    seed: int,
+    reporter: ProgressReporter,
+    records: SharedRecords | None = None,
 ) -> CellMeasurement:
-    """Measures a cell. That servers do not start with its configuration, or end, is an outcome.
+    """Measures a cell; its servers start with `records`, or these are added. That servers do not start with its configuration, or end, is an outcome.
 
     Raises InterruptedRunError and DiskFullError.
     """
     start_s = time.monotonic()
     load = bench.file.loads[cell.load]
-    figures, reason = attempted(lambda: _figures(bench, load, cell.settings, rates, folder, seed, reporter))
+    figures, reason = attempted(lambda: _figures(bench, load, cell.settings, rates, folder, seed, reporter, records))
     return CellMeasurement(
         cell=cell.id,
         round=round_,
@@ -78,9 +95,15 @@ def measure(
         reason=reason,
         seed=seed,
         took_s=time.monotonic() - start_s,
+        data_of=records.folder if records else None,
         filled=figures.filled if figures else None,
         steps=figures.steps if figures else [],
     )
+
+
+def failed(cell: Cell, round_: int, seed: int, reason: str) -> CellMeasurement:
+    """What is said of a cell whose records could not be added."""
+    return CellMeasurement(cell=cell.id, round=round_, outcome="failed", reason=reason, seed=seed, took_s=0.0)
 
 
 def probe(bench: CellBench, settings: Mapping[str, str], folder: Path, seed: int, reporter: ProgressReporter) -> dict[str, float]:
@@ -109,16 +132,21 @@ def _figures(
     folder: Path,
     seed: int,
     reporter: ProgressReporter,
+    records: SharedRecords | None = None,
 ) -> _Figures:
-    workload = with_mix(_records(bench), {str(word): weight for word, weight in load.mix.items()})
-    work = ConfiguredWork(RecordWork(bench.target, workload, folder, seed=seed, replace=False), settings)
-    result = stress(StressPlan(work, bench.load(), _steps(bench, load, rates)), folder, reporter)
+    workload = with_mix(core_workload(bench), {str(word): weight for word, weight in load.mix.items()})
+    kind = SharedRecordWork if records else RecordWork
+    target = replace(bench.target, data_of=records.instance) if records else bench.target
+    work = ConfiguredWork(kind(target, workload, folder, seed=seed, replace=False), settings)
+    with work.cleared():
+        result = stress(StressPlan(work, bench.load(), _steps(bench, load, rates)), folder, reporter)
     summary = summarise_stress(result)
     write_typed_summary(folder, summary)
     return _Figures(filled_figures(result), step_figures(result, summary, bench.file.cache))
 
 
-def _records(bench: CellBench) -> CoreWorkload:
+def core_workload(bench: CellBench) -> CoreWorkload:
+    """The records at this scale."""
     records = bench.file.records
     said = {
         "recordcount": bench.records,

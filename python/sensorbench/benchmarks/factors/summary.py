@@ -26,6 +26,7 @@ from sensorbench.results.summary.factors import (
     LevelChoice,
     LevelFigure,
     LevelFigures,
+    LoadCurves,
 )
 
 OF_FILLED = (
@@ -33,6 +34,7 @@ OF_FILLED = (
     "mean_s",
     "took_s",
     "server_cpu",
+    "load_average",
     "memtable_bytes",
     "compacted_per_s",
     "sstables",
@@ -45,6 +47,7 @@ OF_STEPS = (
     "mean_s",
     "p99_of_offered_s",
     "server_cpu",
+    "load_average",
     "disk_read_per_s",
     "disk_written_per_s",
     "disk_bytes",
@@ -75,6 +78,7 @@ def summarise_factors(file: FactorsFile, result: FactorsResult, claims: Sequence
             parts={name: _part(file, name, part, result) for name, part in parts.items()},
             cells=[_cell(result, cell) for cell in manifest.plan.cells],
             best_draft=BestDraftFigures(choices=choices, changed=at.configuration(own.changed)),
+            curves=LoadCurves.model_validate(file.curves.model_dump()) if file.curves else None,
         ),
     )
 
@@ -182,6 +186,11 @@ def _warnings(result: FactorsResult) -> list[Caveat]:
             "proportion",
             f"{', '.join(coarse)} could not be made as small as the data, which are {manifest.plan.scale:g} of the paper's.",
             "They hold a larger share of the data than there; a larger --scale brings them together.",
+        )
+    for why in dict.fromkeys(manifest.plan.left_out.values()):
+        names = "; ".join(name for name, reason in manifest.plan.left_out.items() if reason == why)
+        caveats.add(
+            "left out", f"Left out by the budget, because {why}: {names}.", "--resume without --budget measures that, too."
         )
     measured = [measurement for of_cell in result.measurements.values() for measurement in of_cell]
     failed = [measurement for measurement in measured if measurement.outcome == "failed"]

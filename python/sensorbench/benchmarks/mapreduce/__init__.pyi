@@ -1,4 +1,4 @@
-from .estimate import estimate_mapreduce
+from .estimate import EXECUTION_S, estimate_mapreduce
 from .options import MapReduceOptions
 from .run import MapReduceBenchmark, planned
 from .spec import MapReduceSpec
@@ -6,6 +6,7 @@ from .summary import NATIVE, summarise_mapreduce
 from .words import word_of
 
 __all__ = [
+    "EXECUTION_S",
     "NATIVE",
     "MapReduceBenchmark",
     "MapReduceOptions",

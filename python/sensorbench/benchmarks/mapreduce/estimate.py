@@ -8,12 +8,14 @@ from sensorbench.runner import arithmetic_estimate, place_of
 
 # What an execution takes over few articles: nearly all of it is starting an application and its executors.
 EXECUTION_S = 20.0
+# Words that are looked for where none is named.
+CHOSEN_WORDS = 3
 
 
 def estimate_mapreduce(title: str, spec: MapReduceSpec, scale: float, out: Path) -> Estimate:
     """The executions of the job, by arithmetic. Nothing is started, and no server of a user's is touched."""
     articles = spec.dataset.describe()
-    executions = spec.executions * len(spec.workers)
+    executions = spec.executions * len(spec.workers) * (len(spec.words) or CHOSEN_WORDS)
     variants = [
         VariantEstimate(
             variant=target.label, place=place_of(target), rows=articles.readings, repetitions=executions, run_s=EXECUTION_S
@@ -25,10 +27,7 @@ def estimate_mapreduce(title: str, spec: MapReduceSpec, scale: float, out: Path)
     files = ["the same over files"] if spec.with_files else []
     steps = [
         "load the articles into each database",
-        *(
-            f"with {workers} worker{'s' if workers > 1 else ''}: {spec.executions} executions over each database"
-            for workers in spec.workers
-        ),
+        *(f"{_size(spec, workers)}: {spec.executions} executions over each database for each word" for workers in spec.workers),
         *files,
         "the same job by each database itself, where it can",
     ]
@@ -38,3 +37,10 @@ def estimate_mapreduce(title: str, spec: MapReduceSpec, scale: float, out: Path)
         "neither Spark nor servers are started by a dry run, so that disk and memory are not known",
     ]
     return arithmetic_estimate(title, "mapreduce", [part], out, steps=steps, scale=scale, time_s=time_s, notes=notes)
+
+
+def _size(spec: MapReduceSpec, workers: int) -> str:
+    plural = "s" if workers > 1 else ""
+    if spec.grows:
+        return f"with {workers} node{plural} of each database that can grow, and as many workers of Spark"
+    return f"with {workers} worker{plural}"

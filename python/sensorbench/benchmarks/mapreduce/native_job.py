@@ -10,6 +10,7 @@ from pydantic import ConfigDict, Field
 
 from sensorbench import toml_file
 from sensorbench._engine import Target
+from sensorbench.errors import EngineError, FailedError, message_of
 from sensorbench.spark.inverted_index import Word
 
 FOLDER = Path(__file__).parent / "native"
@@ -21,11 +22,20 @@ class Statement(toml_file.FileModel):
     model_config = ConfigDict(extra="allow", frozen=True)
 
 
+class Alternative(toml_file.FileModel):
+    """Something by which the job could be done otherwise, and a statement that needs nothing else of a server."""
+
+    needs: str
+    statement: Statement
+
+
 class NativeJob(toml_file.FileModel):
     """A file in `native/`."""
 
     title: str
     job: list[Statement] = Field(min_length=2, max_length=2)
+    # What is asked of a server that cannot do the job as it is written, so that results have its words on each.
+    alternative: list[Alternative] = []
     empty: list[Statement]
     # The final pairs: their columns are `id` and `n`.
     counts: Statement
@@ -36,13 +46,26 @@ class NativeJob(toml_file.FileModel):
             _ask(target, statement, {})
 
     def do_jobs(self, target: Target, word: Word) -> list[float]:
-        """Carries out both jobs; what each took (s). Raises EngineError with what the database says."""
+        """Carries out both jobs; what each took (s). Raises FailedError with what the database says, also of the alternatives."""
         durations = []
         for statement in self.job:
             begun_s = time.monotonic()
-            _ask(target, statement, {"word": word.text, "pattern": word.pattern})
+            try:
+                _ask(target, statement, {"word": word.text, "pattern": word.pattern})
+            except EngineError as error:
+                raise FailedError("; ".join([message_of(error), *self._refused(target)])) from None
             durations.append(time.monotonic() - begun_s)
         return durations
+
+    def _refused(self, target: Target) -> list[str]:
+        """What a server says of the alternatives that it does not have."""
+        said = []
+        for alternative in self.alternative:
+            try:
+                _ask(target, alternative.statement, {})
+            except EngineError as error:
+                said.append(f"{alternative.needs}: {message_of(error)}")
+        return said
 
     def read_counts(self, target: Target, word: Word) -> dict[int, int]:
         """The final pairs. Raises EngineError."""

@@ -1,86 +1,121 @@
-"""The MapReduce study: load the articles everywhere, then one application after the other, systems and numbers of workers interleaved."""
+"""The MapReduce study: load the articles everywhere, then one application after the other, size by size, with systems interleaved."""
 
-import contextlib
 import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import NamedTuple
 
-from sensorbench import lab
+from sensorbench.benchmarks.mapreduce.clusters import grow, grow_hdfs, servers_and_spark, starting_with, with_servers
+from sensorbench.benchmarks.mapreduce.execute import Job, execute
+from sensorbench.benchmarks.mapreduce.native_job import native_job
 from sensorbench.benchmarks.mapreduce.spec import MapReduceSpec
-from sensorbench.benchmarks.mapreduce.summary import NATIVE
-from sensorbench.benchmarks.mapreduce.systems import System, described, load_files, load_systems, variants_of
-from sensorbench.benchmarks.mapreduce.words import BLANKS, Reference, chosen_words, reference_of
-from sensorbench.errors import EngineError, FailedError, InterruptedRunError, UsageError, message_of
-from sensorbench.interrupts import count
-from sensorbench.lab.spark import Spark
+from sensorbench.benchmarks.mapreduce.systems import (
+    ARTICLES,
+    FOLDER_ON_HDFS,
+    LoadedArticles,
+    System,
+    articles_in,
+    described,
+    load_files,
+    load_systems,
+    system_of_files,
+    systems_of,
+    variants_of,
+)
+from sensorbench.benchmarks.mapreduce.words import Reference, chosen_words, reference_of
+from sensorbench.errors import FailedError, UsageError
 from sensorbench.lifecycle import Benchmark, Description, RunContext
 from sensorbench.progress import ProgressReporter
-from sensorbench.results.described import DescribedSpark
-from sensorbench.results.mapreduce import (
-    CompleteExecution,
-    Execution,
-    FailedExecution,
-    JobRecord,
-    MapReduceWriter,
-    WordRecord,
-)
+from sensorbench.results.mapreduce import CompleteExecution, FailedExecution, MapReduceWriter, continued, read_mapreduce
 from sensorbench.results.ownership import Claim, Owner
 from sensorbench.results.planned import ArticlesOfJob, MapReduceManifest, MapReduceWorkload, PlannedMapReduce, WantedWord
 from sensorbench.results.writer import write_load
-from sensorbench.runner import DATA_FOLDER, Servers, Variant, check_namespace, running_servers
-from sensorbench.spark.inverted_index import ARTICLES_A_PART, InvertedIndex, JobFigures, tally_jar
-from sensorbench.spark.session import Driver, Master, driver, find_master, first_line, lab_master, require_pyspark
+from sensorbench.runner import DATA_FOLDER, Servers, Variant, check_namespace
+from sensorbench.spark.connector import FILES
+from sensorbench.spark.inverted_index import ARTICLES_A_PART, tally_jar
+from sensorbench.spark.session import Driver, Master, driver, find_master, require_pyspark
 
 LOG_FILE = "spark-driver.log"
 
 
-@dataclass(frozen=True)
-class JobSpec:
-    """What is executed: the job on Spark with so many workers, or, where there are none, by the database itself."""
+class Turn(NamedTuple):
+    """An execution: the so many-th of a system, by so many workers or by the database itself, for a word."""
 
-    system: System
+    number: int
+    system: str
     workers: int | None
-
-    @property
-    def label(self) -> str:
-        """What people call it."""
-        if self.workers is None:
-            return f"{self.system.name}, {NATIVE}"
-        return f"{self.system.name}, {self.workers} worker{'s' if self.workers > 1 else ''}"
+    word: str
 
 
 @dataclass(frozen=True)
 class MapReducePlan:
-    """What is wished, validated: `master` is the user's, and `references` is what DuckDB finds."""
+    """What is wished, validated: `master` is the user's, `references` is what DuckDB finds, and `done` what is in the folder already."""
 
     spec: MapReduceSpec
     variants: Sequence[Variant]
     master: Master | None
     references: Sequence[Reference]
+    done: frozenset[Turn] = field(default=frozenset())
 
+    @property
+    def systems(self) -> list[str]:
+        """The names of the systems."""
+        return [*(variant.target.label for variant in self.variants), *([FILES] if self.spec.with_files else [])]
 
-@dataclass(frozen=True)
-class ServersAndSpark(Servers):
-    """The servers that are up, the master beside them, and what results say of it."""
+    @property
+    def with_native_job(self) -> list[str]:
+        """Those that do the job themselves, too."""
+        return [variant.target.label for variant in self.variants if native_job(variant.target.database.dialect) is not None]
 
-    master: Master
-    spark: DescribedSpark
+    @property
+    def stages_left(self) -> list[tuple[list[int], list[Turn]]]:
+        """Numbers of workers, and what is to be executed with them and was not."""
+        stages = [(workers, list(self._turns(workers))) for workers in self.spec.stages]
+        left = [(workers, [turn for turn in turns if turn not in self.done]) for workers, turns in stages]
+        return [(workers, turns) for workers, turns in left if turns]
+
+    def _turns(self, workers: Sequence[int]) -> Iterator[Turn]:
+        """Systems there and back again, for one word after the other, of which none is always the first. Native jobs come with the first stage."""
+        cells: list[tuple[str, int | None]] = [(system, count) for system in self.systems for count in workers]
+        if list(workers) == self.spec.stages[0]:
+            cells += [(system, None) for system in self.with_native_job]
+        for number in range(1, self.spec.executions + 1):
+            for system, count in cells if number % 2 else reversed(cells):
+                for place in range(len(self.references)):
+                    reference = self.references[(number - 1 + place) % len(self.references)]
+                    yield Turn(number, system, count, reference.word.text)
 
 
 def planned(spec: MapReduceSpec, folder: Path) -> MapReducePlan:
     """The plan of a wish whose results go into `folder`. Raises UsageError."""
     require_pyspark()
-    variants = variants_of(spec.targets, folder)
+    done = _done(folder) if spec.resume else frozenset[Turn]()
+    variants = variants_of(spec.targets, folder, spec.borders)
     master = find_master(spec.spark) if spec.spark else None
     _check_master(spec, master)
     with spec.dataset.connect() as workbench:
         kinds = [("named", word) for word in spec.words] or list(chosen_words(workbench).items())
         references = [reference_of(workbench, kind, word) for kind, word in kinds]
-    return MapReducePlan(spec, variants, master, references)
+    plan = MapReducePlan(spec, variants, master, references, done)
+    if not spec.grows:
+        return plan
+    targets = starting_with(spec.targets, _first(plan))
+    return replace(plan, variants=variants_of(targets, folder, spec.borders))
+
+
+def _first(plan: MapReducePlan) -> int:
+    """The number of nodes and workers with which it begins, or goes on."""
+    stages = plan.stages_left or [(plan.spec.stages[0], [])]
+    return stages[0][0][0]
+
+
+def _done(folder: Path) -> frozenset[Turn]:
+    """What ended with results there. Raises UsageError when there are none, and DamagedResultsError."""
+    complete = read_mapreduce(folder).complete
+    return frozenset(Turn(of.execution, of.system, of.workers, word.word) for of in complete for word in of.words)
 
 
 class MapReduceBenchmark(Benchmark[MapReducePlan, MapReduceManifest, MapReduceWriter]):
@@ -88,15 +123,20 @@ class MapReduceBenchmark(Benchmark[MapReducePlan, MapReduceManifest, MapReduceWr
 
     manifest = MapReduceManifest
     writer = MapReduceWriter
+    can_resume = True
 
     def servers(self, plan: MapReducePlan, progress: ProgressReporter) -> AbstractContextManager[Servers]:
         """The databases, and Spark."""
-        return _servers_and_spark(plan, progress)
+        return servers_and_spark(plan.spec, plan.variants, plan.master, _first(plan), progress)
 
     def check(self, plan: MapReducePlan, servers: Servers, owner: Owner) -> None:
         """Raises UsageError where a target's namespace is refused."""
         for variant in servers.at_their_urls(list(plan.variants)):
             check_namespace(variant.engine_target(), _claim(plan, owner))
+
+    def check_same(self, before: MapReduceManifest, after: MapReduceManifest, folder: Path) -> MapReduceManifest:
+        """The manifest with which the study goes on. Raises UsageError for another plan."""
+        return continued(before, after, folder)
 
     def describe(self, plan: MapReducePlan, servers: Servers) -> Description[PlannedMapReduce]:
         """The systems, the articles and the words."""
@@ -107,6 +147,7 @@ class MapReduceBenchmark(Benchmark[MapReducePlan, MapReduceManifest, MapReduceWr
                 memory_per_worker=spec.memory,
                 splits=spec.splits,
                 articles_per_part=ARTICLES_A_PART,
+                grows=spec.grows,
             ),
             dataset=ArticlesOfJob(
                 name=spec.dataset.name,
@@ -115,7 +156,7 @@ class MapReduceBenchmark(Benchmark[MapReducePlan, MapReduceManifest, MapReduceWr
                 scale=dataset.scale,
                 generated=dataset.generated,
             ),
-            systems=described(plan.variants, with_files=spec.with_files),
+            systems=described(spec, plan.variants),
             words=[
                 WantedWord(
                     kind=reference.kind,
@@ -127,23 +168,26 @@ class MapReduceBenchmark(Benchmark[MapReducePlan, MapReduceManifest, MapReduceWr
             ],
             workers=list(spec.workers),
             executions=spec.executions,
+            budget_s=spec.deadline.budget_s if spec.deadline else None,
         )
         return Description(
             "MapReduce over articles in databases",
             planned,
-            environment={"servers": servers.described(), "spark": _with_spark(servers).spark},
+            environment={"servers": servers.described(), "spark": with_servers(servers).spark},
         )
 
     def execute(self, plan: MapReducePlan, context: RunContext[MapReduceWriter]) -> None:
-        """Loads the articles, then executes all cells interleaved."""
+        """Loads the articles, then executes size by size what is left."""
+        if not plan.stages_left:
+            return
+        context.writer.forget_failed()
         spec, claim = plan.spec, _claim(plan, context.owner)
         with spec.dataset.connect() as workbench:
-            systems, loads = load_systems(plan.variants, spec.dataset, workbench, context.servers, context.progress, claim)
+            loaded = load_systems(plan.variants, spec.dataset, workbench, context.servers, context.progress, claim)
             if spec.with_files:
-                system, loads[system.name] = load_files((context.folder / DATA_FOLDER).resolve(), workbench, spec.splits)
-                systems.append(system)
-        write_load(context.folder, loads)
-        _execute_all(plan, systems, context)
+                loaded.loads[FILES] = load_files(_data_folder(context), workbench, spec.splits)
+        write_load(context.folder, loaded.loads)
+        _execute_stages(plan, loaded, context)
 
     def clean_up(self, plan: MapReducePlan, context: RunContext[MapReduceWriter]) -> None:
         """Removes the files of articles, and with `drop_after` what was created at the targets."""
@@ -154,13 +198,13 @@ class MapReduceBenchmark(Benchmark[MapReducePlan, MapReduceManifest, MapReduceWr
 
 
 def _claim(plan: MapReducePlan, owner: Owner) -> Claim:
-    return Claim(owner, "replace" if plan.spec.replace else "create")
+    if plan.spec.replace:
+        return Claim(owner, "replace")
+    return Claim(owner, "resume" if plan.spec.resume else "create")
 
 
-def _with_spark(servers: Servers) -> ServersAndSpark:
-    if not isinstance(servers, ServersAndSpark):
-        raise AssertionError("Spark is among the servers of this benchmark")
-    return servers
+def _data_folder(context: RunContext[MapReduceWriter]) -> Path:
+    return (context.folder / DATA_FOLDER).resolve()
 
 
 def _check_master(spec: MapReduceSpec, master: Master | None) -> None:
@@ -169,197 +213,74 @@ def _check_master(spec: MapReduceSpec, master: Master | None) -> None:
         return
     master.check_answers()
     if master.threads is not None and master.threads < max(spec.workers) * spec.cores:
+        option = "--nodes" if spec.grows else "--workers"
         raise UsageError(
-            f"--workers {max(spec.workers)}: {master.url} has {master.threads} threads; give it more, or ask for fewer workers"
+            f"{option} {max(spec.workers)}: {master.url} has {master.threads} threads; give it more, or ask for fewer workers"
         )
 
 
-@contextlib.contextmanager
-def _servers_and_spark(plan: MapReducePlan, progress: ProgressReporter) -> Iterator[Servers]:
-    with running_servers(list(plan.variants), progress, pin=False) as started, _cluster(plan, progress) as (master, spark):
-        yield ServersAndSpark(started.instances, master, spark)
-
-
-@contextlib.contextmanager
-def _cluster(plan: MapReducePlan, progress: ProgressReporter) -> Iterator[tuple[Master, DescribedSpark]]:
-    """The user's master, or one that the lab starts for this benchmark alone; and what results say of it."""
-    spec, master = plan.spec, plan.master
-    if master is not None:
-        yield master, {"url": master.url, "started": False}
-        return
-    resources = {"worker.cores": str(spec.cores), "worker.memory": spec.memory}
-    with contextlib.ExitStack() as stack:
-        with progress.task(f"starting {Spark.name}") as task:
-            wanted = lab.ServerSpec(Spark.name, nodes=max(spec.workers), settings=resources, stays=False)
-            instance = stack.enter_context(lab.borrowed(wanted))
-            task.end(f"{instance.version}, {len(instance.nodes)} workers")
-        spark: DescribedSpark = {
-            "version": instance.version,
-            "nodes": len(instance.nodes),
-            "settings": resources,
-            "started": True,
-        }
-        yield lab_master(instance), spark
-
-
-def _execute_all(plan: MapReducePlan, systems: Sequence[System], context: RunContext[MapReduceWriter]) -> None:
-    """All executions of all cells interleaved, there and back again. A cell that fails is not executed again; when all have failed, so has
-    the benchmark.
-    """
-    spec, references = plan.spec, plan.references
-    jars = {system.name: [*system.place.connector.get_jars(), tally_jar()] for system in systems}
-    jobs = [JobSpec(system, workers) for system in systems for workers in spec.workers]
-    jobs += [JobSpec(system, None) for system in systems if system.native is not None]
-    failed: dict[str, str] = {}
+def _execute_stages(plan: MapReducePlan, loaded: LoadedArticles, context: RunContext[MapReduceWriter]) -> None:
+    """All executions of one size after the other. A cell that fails is not executed again; when all have failed, so has the benchmark."""
+    failed, done = dict[tuple[str, int | None], str](), len(plan.done)
+    systems = _systems(plan, context)
+    jars = {name: [*system.place.connector.get_jars(), tally_jar()] for name, system in systems.items()}
     all_jars, log = sorted({jar for of_one in jars.values() for jar in of_one}), (context.folder / LOG_FILE).resolve()
-    with driver(_with_spark(context.servers).master, jars=all_jars, log=log) as spark:
-        for number in range(1, spec.executions + 1):
-            # Each execution is for the first word; the others follow it once, in the last, so that all of it stays short.
-            looked_for = references if number == spec.executions else references[:1]
-            for job in jobs if number % 2 else reversed(jobs):
-                if job.label in failed:
-                    continue
-                with context.progress.task(f"{number}. {job.label}") as task:
-                    execution = _execution(partial(_execute, spec, job, looked_for, spark, jars), job, number)
-                    context.writer.write_execution(execution)
-                    if isinstance(execution, FailedExecution):
-                        failed[job.label] = execution.failed
-                        task.end(execution.failed)
-                    else:
-                        task.end(f"{execution.total_s:.1f} s, {execution.setup_s:.1f} s of it set-up")
-    if len(failed) == len(jobs):
-        raise FailedError(f"every cell failed; {next(iter(failed))}: {next(iter(failed.values()))}")
+    with driver(next(iter(systems.values())).master, jars=all_jars, log=log) as spark:
+        for workers, turns in plan.stages_left:
+            if plan.spec.grows:
+                _grow(plan, loaded, context, workers[0])
+                systems = _systems(plan, context)
+            for turn in turns:
+                if (turn.system, turn.workers) not in failed:
+                    done += _carry_out(plan, context, turn, systems[turn.system], spark, jars[turn.system], failed)
+    if not done and failed:
+        (system, _), why = next(iter(failed.items()))
+        raise FailedError(f"every cell failed; {system}: {why}")
 
 
-def _execution(carry_out: Callable[[int], CompleteExecution], job: JobSpec, number: int) -> Execution:
-    """The record of an execution. What goes wrong in a database, a connector or on Spark is a part of it."""
-    interruptions = count()
-    try:
-        return carry_out(number)
-    except (FailedError, EngineError) as error:
-        return _failed(job, number, message_of(error))
-    except (KeyboardInterrupt, InterruptedRunError, UsageError, OSError):
-        raise
-    except Exception as error:
-        # What Spark says of an interruption is no failure of the cell.
-        if count() > interruptions:
-            raise KeyboardInterrupt from error
-        if not _is_of_spark(error):
-            raise
-        return _failed(job, number, first_line(error))
+def _systems(plan: MapReducePlan, context: RunContext[MapReduceWriter]) -> dict[str, System]:
+    """The systems as they are now, by name."""
+    servers = with_servers(context.servers)
+    systems = systems_of(plan.variants, servers)
+    if plan.spec.with_files:
+        systems.append(system_of_files(_data_folder(context), servers))
+    return {system.name: system for system in systems}
 
 
-def _failed(job: JobSpec, number: int, why: str) -> FailedExecution:
-    return FailedExecution(execution=number, system=job.system.name, workers=job.workers, failed=why)
+def _grow(plan: MapReducePlan, loaded: LoadedArticles, context: RunContext[MapReduceWriter], nodes: int) -> None:
+    """Gives what grows so many nodes, and puts down where the data lie then."""
+    if plan.spec.deadline is not None:
+        plan.spec.deadline.check(f"{nodes} nodes are measured")
+    servers, progress = with_servers(context.servers), context.progress
+    files = articles_in(_data_folder(context)) if servers.hdfs else []
+    of_files = grow_hdfs(servers, nodes, f"{FOLDER_ON_HDFS}/{ARTICLES}", files, progress)
+    for placement in [*grow(plan.variants, servers, nodes, loaded.settle, progress), *([of_files] if of_files else [])]:
+        context.writer.write_placement(placement)
 
 
-def _is_of_spark(error: Exception) -> bool:
-    return type(error).__module__.partition(".")[0] in {"py4j", "pyspark"}
-
-
-def _execute(
-    spec: MapReduceSpec, job: JobSpec, references: Sequence[Reference], spark: Driver, jars: dict[str, list[Path]], number: int
-) -> CompleteExecution:
-    if job.workers is None:
-        return _native(job.system, references, number)
-    return _on_spark(spec, job.system, job.workers, references, spark, jars[job.system.name], number)
-
-
-def _on_spark(
-    spec: MapReduceSpec,
+def _carry_out(
+    plan: MapReducePlan,
+    context: RunContext[MapReduceWriter],
+    turn: Turn,
     system: System,
-    workers: int,
-    references: Sequence[Reference],
     spark: Driver,
     jars: Sequence[Path],
-    number: int,
-) -> CompleteExecution:
-    """One application: executors, a first task at each of them, then the two jobs for each word. T is that of the first word, from the
-    submission on; of the others there is what their jobs take.
-    """
-    with spark.application(
-        f"mapreduce {system.name}",
-        executors=workers,
-        cores=spec.cores,
-        memory=spec.memory,
-        jars=jars,
-        # Spark's own 200 parts of a shuffle are for far more data.
-        settings={**system.place.settings(splits=str(spec.splits)), "spark.sql.shuffle.partitions": str(spec.splits)},
-    ) as application:
-        begun_s = time.monotonic()
-        tasks = workers * spec.cores
-        application.session.range(0, tasks, 1, tasks).count()
-        launch_s = time.monotonic() - begun_s
-        index = InvertedIndex(application.session, system.place, spec.dataset.describe().readings, spec.splits, BLANKS)
-        words = [_of_word(index, reference) for reference in references]
-        spark.check_none_was_lost(application)
-    before_s = application.context_s + application.executors_s + launch_s
-    jobs_s = sum(job.duration_s for job in words[0].jobs)
-    executed_s = sum(job.executed_s or 0.0 for job in words[0].jobs)
-    return CompleteExecution(
-        execution=number,
-        system=system.name,
-        workers=workers,
-        context_s=application.context_s,
-        executors_s=application.executors_s,
-        launch_s=launch_s,
-        total_s=before_s + jobs_s,
-        setup_s=before_s + jobs_s - executed_s,
-        words=words,
-    )
-
-
-def _of_word(index: InvertedIndex, reference: Reference) -> WordRecord:
-    """Both jobs for a word on empty tables; what they stored is read from the database and compared afterwards."""
-    index.empty()
-    first = index.first_job(reference.word)
-    second = index.second_job(reference.word)
-    counts = index.counts()
-    return WordRecord(
-        word=reference.word.text,
-        jobs=(_record(first), _record(second)),
-        pairs=len(counts),
-        occurrences=sum(counts.values()),
-        list_length=second.elements,
-        equal=counts == reference.counts and second.elements == reference.occurrences,
-    )
-
-
-def _record(job: JobFigures) -> JobRecord:
-    stages = job.stages.stages
-    return JobRecord(
-        name=job.name,
-        duration_s=job.duration_s,
-        executed_s=job.stages.executed_s,
-        map_tasks=job.stages.map_tasks,
-        tasks=sum(stage.tasks for stage in stages),
-        run_s=sum(stage.run_s for stage in stages),
-        deserialize_s=sum(stage.deserialize_s for stage in stages),
-        read_rows=job.read.rows,
-        read_bytes=job.read.bytes,
-        spark_read_rows=sum(stage.input_records for stage in stages) or None,
-        spark_read_bytes=sum(stage.input_bytes for stage in stages) or None,
-        shuffle_bytes=sum(stage.shuffle_write_bytes for stage in stages),
-    )
-
-
-def _native(system: System, references: Sequence[Reference], number: int) -> CompleteExecution:
-    """The statements of the database itself. There is no set-up that could be distinguished."""
-    if system.native is None or system.target is None:
-        raise AssertionError("a system without a native job has no such cell")
-    words = []
-    for reference in references:
-        system.native.do_empty(system.target)
-        first_s, second_s = system.native.do_jobs(system.target, reference.word)
-        counts = system.native.read_counts(system.target, reference.word)
-        words.append(
-            WordRecord(
-                word=reference.word.text,
-                jobs=(JobRecord(name="job 1", duration_s=first_s), JobRecord(name="job 2", duration_s=second_s)),
-                pairs=len(counts),
-                occurrences=sum(counts.values()),
-                equal=counts == reference.counts,
-            )
-        )
-    total_s = sum(job.duration_s for job in words[0].jobs)
-    return CompleteExecution(execution=number, system=system.name, workers=None, total_s=total_s, setup_s=0.0, words=words)
+    failed: dict[tuple[str, int | None], str],
+) -> bool:
+    """Executes a turn and writes the record of it; whether it ended with results."""
+    spec, begun_s = plan.spec, time.monotonic()
+    reference = next(reference for reference in plan.references if reference.word.text == turn.word)
+    job = Job(system, turn.workers, reference)
+    if spec.deadline is not None:
+        spec.deadline.check(f"execution {turn.number} of {job.label}")
+    with context.progress.task(f"{turn.number}. {job.label}") as task:
+        execution = execute(spec, job, turn.number, spark, jars)
+        context.writer.write_execution(execution)
+        if isinstance(execution, FailedExecution):
+            failed[turn.system, turn.workers] = execution.failed
+            task.end(execution.failed)
+        else:
+            task.end(f"{execution.total_s:.1f} s, {execution.setup_s:.1f} s of it set-up")
+    if spec.deadline is not None:
+        spec.deadline.note(time.monotonic() - begun_s)
+    return isinstance(execution, CompleteExecution)

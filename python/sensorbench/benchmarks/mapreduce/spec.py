@@ -4,13 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sensorbench.dataset import Dataset
+from sensorbench.lifecycle import Deadline
 from sensorbench.runner import TargetSpec
 from sensorbench.spark.inverted_index import Word
 
 
 @dataclass(frozen=True)
 class MapReduceSpec:
-    """The job over the articles of a dataset in each target, and in files if `with_files`, with each number of workers, `executions` times.
+    """The job over the articles of a dataset in each target, and in files if `with_files`, with each number of workers, `executions` times for each word.
 
     `spark`: the master; the lab starts one where it is None. `words`: what is looked for; chosen from the dataset where there are none.
     """
@@ -24,6 +25,11 @@ class MapReduceSpec:
     cores: int
     memory: str
     spark: str | None = None
+    # Whether databases that can have as many nodes as Spark has workers.
+    grows: bool = False
+    # Whether it goes on with what is in its folder, and until when it does.
+    resume: bool = False
+    deadline: Deadline | None = None
     # Whether what an earlier work left at a target may be removed.
     replace: bool = False
     # Whether what this work created there is removed when it is complete.
@@ -33,3 +39,14 @@ class MapReduceSpec:
     def splits(self) -> int:
         """Into how many parts a table is split by connectors that have to be told: the same for any number of workers."""
         return 2 * max(self.workers) * self.cores
+
+    @property
+    def borders(self) -> list[int]:
+        """Where parts of the table of articles begin, but for the first, in databases whose parts are the splits: ids, which count from 1."""
+        rows = self.dataset.describe().readings
+        return sorted({1 + rows * part // self.splits for part in range(1, self.splits)} - {1})
+
+    @property
+    def stages(self) -> list[list[int]]:
+        """Numbers of workers that are measured one after the other, each on clusters of its own size; those of one stage are interleaved."""
+        return [[workers] for workers in self.workers] if self.grows else [list(self.workers)]

@@ -1,6 +1,6 @@
 """What the executions say: times against workers, speed-up, share of set-up, splits and bytes, and whether all results were equal."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
 import numpy as np
@@ -40,6 +40,7 @@ def summarise_mapreduce(result: MapReduceResult) -> MapReduceSummary:
             cells=jobs,
             speed_ups=_speed_ups(jobs),
             gaps=_gaps(result),
+            placements=result.placements,
             executions=result.executions,
         ),
     )
@@ -56,25 +57,41 @@ def _counted(executions: Sequence[CompleteExecution]) -> list[CompleteExecution]
 
 
 def _job(result: MapReduceResult, system: str, workers: int | None) -> JobFigures:
-    """The figures of a cell; of its first word T, of the others the time of their jobs alone."""
-    of_job = [execution for execution in result.complete if (execution.system, execution.workers) == (system, workers)]
+    """The figures of a cell. Its T is that of the first word that was looked for."""
+    of_cell = [execution for execution in result.complete if (execution.system, execution.workers) == (system, workers)]
+    names = [word.word for word in result.manifest.plan.words]
+    by_word = {name: [execution for execution in of_cell if execution.words[0].word == name] for name in names}
+    of_job = next(executions for executions in by_word.values() if executions)
     those = _counted(of_job)
-    total = mean_over_runs(np.array([execution.total_s for execution in those]))
-    setup_s = float(np.mean([execution.setup_s for execution in those])) if workers is not None else None
+    total, setup_s = _total(those), _setup_s(those)
     return JobFigures(
         system=system,
         workers=workers,
-        total=MeanTime(**asdict(total)),
-        times=[
-            ExecutionTime(execution=execution.execution, total_s=execution.total_s, first=execution.execution == FIRST)
-            for execution in of_job
-        ],
+        nodes=of_cell[-1].nodes,
+        total=total,
+        times=_times(of_job),
         setup_s=setup_s,
         setup_share=None if setup_s is None else setup_s / total.value,
         setup_parts=None if setup_s is None else _setup_parts(those, setup_s),
-        words=[word for number in range(len(result.manifest.plan.words)) if (word := _word(those, number)) is not None],
-        equal=all(word.equal for execution in of_job for word in execution.words),
+        words=[word for name in names if (word := _word(of_cell, by_word[name], name)) is not None],
+        equal=all(word.equal for execution in of_cell for word in execution.words),
     )
+
+
+def _total(executions: Sequence[CompleteExecution]) -> MeanTime:
+    return MeanTime(**asdict(mean_over_runs(np.array([execution.total_s for execution in executions]))))
+
+
+def _setup_s(executions: Sequence[CompleteExecution]) -> float | None:
+    """None of native jobs, which have none that could be distinguished."""
+    return None if executions[0].workers is None else float(np.mean([execution.setup_s for execution in executions]))
+
+
+def _times(executions: Sequence[CompleteExecution]) -> list[ExecutionTime]:
+    return [
+        ExecutionTime(execution=execution.execution, total_s=execution.total_s, first=execution.execution == FIRST)
+        for execution in executions
+    ]
 
 
 def _setup_parts(executions: Sequence[CompleteExecution], setup_s: float) -> SetupParts:
@@ -90,24 +107,35 @@ def _setup_parts(executions: Sequence[CompleteExecution], setup_s: float) -> Set
     return SetupParts(context_s=context_s, executors_s=executors_s, launch_s=launch_s, jobs_s=jobs_s)
 
 
-def _word(executions: Sequence[CompleteExecution], number: int) -> WordFigures | None:
-    """The figures of a word; None where no execution has come to it, as all but the first are looked for in the last one alone."""
-    of_word = [execution.words[number] for execution in executions if len(execution.words) > number]
-    if not of_word:
+def _word(of_cell: Sequence[CompleteExecution], own: Sequence[CompleteExecution], name: str) -> WordFigures | None:
+    """The figures of a word; None where no execution has come to it.
+
+    Args:
+        of_cell: all executions of the cell.
+        own: those whose application was for this word from its start.
+        name: the word.
+
+    """
+    where = _counted([execution for execution in of_cell if any(word.word == name for word in execution.words)])
+    records = [word for execution in where for word in execution.words if word.word == name]
+    if not records:
         return None
-    last = of_word[-1]
+    last, counted = records[-1], _counted(own)
     first_job, second_job = (
-        _with_mean(job, [record.jobs[place].duration_s for record in of_word]) for place, job in enumerate(last.jobs)
+        _with_mean(job, [record.jobs[place].duration_s for record in records]) for place, job in enumerate(last.jobs)
     )
     return WordFigures(
-        word=last.word,
-        executions=len(of_word),
-        jobs_s=float(np.mean([sum(job.duration_s for job in record.jobs) for record in of_word])),
+        word=name,
+        total=_total(counted) if counted else None,
+        times=_times(own),
+        setup_s=_setup_s(counted) if counted else None,
+        executions=len(records),
+        jobs_s=float(np.mean([sum(job.duration_s for job in record.jobs) for record in records])),
         jobs=(first_job, second_job),
         pairs=last.pairs,
         occurrences=last.occurrences,
         list_length=last.list_length,
-        equal=all(record.equal for record in of_word),
+        equal=all(record.equal for record in records),
     )
 
 
@@ -116,28 +144,32 @@ def _with_mean(job: JobRecord, durations_s: Sequence[float]) -> JobRecord:
 
 
 def _speed_ups(jobs: Sequence[JobFigures]) -> list[SpeedUp]:
-    """T with the fewest workers over T with more, beside what is linear; of what no stage was executed in taken off, too."""
-    found = []
+    """Of each system and word: T with the fewest workers over T with more, beside what is linear; of what no stage was executed in taken off, too."""
+    found: list[SpeedUp] = []
     for system in dict.fromkeys(job.system for job in jobs):
-        by_workers = {job.workers: job for job in jobs if job.system == system and job.workers is not None}
-        counts = sorted(by_workers)
-        for workers in counts[1:]:
-            fewest, job_figures, other = counts[0], by_workers[counts[0]], by_workers[workers]
-            found.append(
-                SpeedUp(
-                    system=system,
-                    from_workers=fewest,
-                    workers=workers,
-                    speed_up=job_figures.total.value / other.total.value,
-                    speed_up_without_setup=_work_s(job_figures) / _work_s(other) if _work_s(other) > 0.0 else None,
-                    linear=workers / fewest,
-                )
-            )
+        of_system = {job.workers: job for job in jobs if job.system == system and job.workers is not None}
+        for name in dict.fromkeys(word.word for job in of_system.values() for word in job.words):
+            by_workers = {workers: word for workers, job in of_system.items() for word in job.words if word.word == name}
+            found += _of_word(system, name, {workers: word for workers, word in sorted(by_workers.items()) if word.total})
     return found
 
 
-def _work_s(job: JobFigures) -> float:
-    return job.total.value - (job.setup_s or 0.0)
+def _of_word(system: str, name: str, by_workers: Mapping[int, WordFigures]) -> list[SpeedUp]:
+    totals = {workers: word.total.value for workers, word in by_workers.items() if word.total}
+    works = {workers: totals[workers] - (word.setup_s or 0.0) for workers, word in by_workers.items()}
+    fewest, *others = totals or [0]
+    return [
+        SpeedUp(
+            system=system,
+            word=name,
+            from_workers=fewest,
+            workers=workers,
+            speed_up=totals[fewest] / totals[workers],
+            speed_up_without_setup=works[fewest] / works[workers] if works[workers] > 0.0 else None,
+            linear=workers / fewest,
+        )
+        for workers in others
+    ]
 
 
 def _gaps(result: MapReduceResult) -> list[Gap]:

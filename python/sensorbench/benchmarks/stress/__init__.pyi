@@ -4,7 +4,7 @@ from .objective import parse_objective
 from .options import CapacityOptions, SearchOptions, StressOptions, WorkOptions
 from .pilot import WorkPilot, run_work_pilot
 from .planning import load_of, plan_stress, work_maker
-from .records import RecordWork, with_mix
+from .records import RecordWork, SharedRecordWork, with_mix
 from .run import CapacitySearch, Load, StepsApart, StressBenchmark, StressPlan, attempted, stress
 from .steering import request_rate
 from .step import Step
@@ -17,6 +17,7 @@ __all__ = [
     "Load",
     "RecordWork",
     "SearchOptions",
+    "SharedRecordWork",
     "Step",
     "StepsApart",
     "StressBenchmark",

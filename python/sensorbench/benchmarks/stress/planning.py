@@ -14,7 +14,7 @@ from sensorbench.benchmarks.stress.work import Work
 from sensorbench.compat.ycsb import CoreWorkload, overridden, parse_core_workload, read_all_properties
 from sensorbench.errors import UsageError
 from sensorbench.progress import ProgressReporter
-from sensorbench.runner import MAX_CONCURRENCY, MAX_CONCURRENCY_EMBEDDED, Observer, parse_target
+from sensorbench.runner import MAX_CONCURRENCY, MAX_CONCURRENCY_EMBEDDED, Observer, TargetSpec, parse_target
 
 
 def plan_stress(
@@ -32,16 +32,18 @@ def plan_stress(
     return StressPlan(work, load_of(options, work), steps, observers, drop_after=drop_after)
 
 
-def work_maker(options: WorkOptions, reporter: ProgressReporter, *, replace: bool = False) -> Callable[[Path, int], Work]:
-    """What makes the work that options ask for, of a folder for its data and a seed. Raises UsageError."""
+def work_maker(
+    options: WorkOptions, reporter: ProgressReporter, *, replace: bool = False, at: TargetSpec | None = None
+) -> Callable[[Path, int], Work]:
+    """What makes the work that options ask for, of a folder for its data and a seed; `at` a target, if options name none. Raises UsageError."""
     file, target, mix = options.experiment, options.target, options.mix
     if file is not None:
         if options.files or options.properties or options.records or options.distribution:
             raise UsageError("--experiment: its data are the file's; leave out -P, -p, --records and --distribution")
         return lambda folder, seed: UserWorkload(file, target, mix, folder, reporter, seed=seed, replace=replace)
-    if target is None:
+    if target is None and at is None:
         raise UsageError("--target: expected a database's name, lab:NAME or a URL")
-    spec, workload = parse_target(target), _workload(options, reporter)
+    spec, workload = at or parse_target(str(target)), _workload(options, reporter)
     return lambda folder, seed: RecordWork(spec, workload, folder, seed=seed, replace=replace)
 
 

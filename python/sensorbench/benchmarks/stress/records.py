@@ -116,6 +116,12 @@ class RecordWork(Work):
         # Where operations add records, others are there the next time.
         target.set_fingerprint(GROWN if self._workload.insertproportion else self._fingerprint())
 
+    def check_count(self, target: Target) -> None:
+        """Raises FailedError unless the target has just as many records as the workload says, counted one by one."""
+        counted = target.count(SCHEMA)
+        if counted != self._workload.loaded:
+            raise FailedError(f"{counted:,} of {self._workload.loaded:,} records are there")
+
     def _plan(self, phase: Phase) -> EnginePlan:
         return plan_of(
             self._workload,
@@ -149,6 +155,19 @@ class RecordWork(Work):
             )
             _check_all_added(run, records)
             task.end(f"{records:,} records")
+
+
+class SharedRecordWork(RecordWork):
+    """Operations on records that servers have when they start: none are added, and none may be missing."""
+
+    def make_ready(
+        self, at: Variant, target: Target, started: Servers, folder: Path, reporter: ProgressReporter, owner: Owner
+    ) -> None:
+        """Counts the records."""
+        if self.intent(target) != "attach":
+            raise FailedError("the records with which the servers started are others than those of this work")
+        super().make_ready(at, target, started, folder, reporter, owner)
+        self.check_count(target)
 
 
 def _check_all_added(run: RunResult, records: int) -> None:

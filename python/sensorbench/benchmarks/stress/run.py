@@ -14,7 +14,7 @@ from sensorbench.benchmarks.stress.objective import Objective
 from sensorbench.benchmarks.stress.steering import Steering
 from sensorbench.benchmarks.stress.step import Arrival, Step, phases_of
 from sensorbench.benchmarks.stress.work import Work
-from sensorbench.errors import CancelledError, DiskFullError, EngineError, FailedError, UsageError, message_of
+from sensorbench.errors import CancelledError, ClusterLostError, DiskFullError, EngineError, FailedError, UsageError, message_of
 from sensorbench.lifecycle import Benchmark, Description, RunContext, run
 from sensorbench.paths import remove_if_empty
 from sensorbench.progress import ProgressReporter, Task
@@ -236,12 +236,12 @@ def attempted(measure: Callable[[], Figures]) -> tuple[Figures | None, str | Non
     """What was measured; or why nothing could be, where servers not starting, or ending, is an outcome.
 
     Raises:
-        InterruptedRunError, DiskFullError: which are none.
+        InterruptedRunError, DiskFullError, ClusterLostError: which are none.
 
     """
     try:
         return measure(), None
-    except (DiskFullError, CancelledError):
+    except (DiskFullError, CancelledError, ClusterLostError):
         raise
     except (FailedError, UsageError, EngineError) as error:
         return None, message_of(error)

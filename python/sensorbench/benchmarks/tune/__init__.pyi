@@ -1,4 +1,4 @@
-from .configured import ConfiguredWork, unknown_settings
+from .configured import ConfiguredWork, check_settings
 from .estimate import estimate_tune
 from .goal import measured_figure, percentile_of_offered
 from .options import TuneOptions
@@ -12,11 +12,11 @@ __all__ = [
     "TuneBenchmark",
     "TuneOptions",
     "TunePlan",
+    "check_settings",
     "estimate_tune",
     "load_space",
     "measured_figure",
     "percentile_of_offered",
     "plan_tune",
     "summarise_tune",
-    "unknown_settings",
 ]

@@ -1,7 +1,8 @@
 """Work at a server with a configuration: settings of a server that the lab starts, or options of an embedded database's URL."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -10,7 +11,8 @@ import pyarrow as pa
 from sensorbench import lab
 from sensorbench._engine import Target
 from sensorbench.benchmarks.stress import Work
-from sensorbench.errors import EngineUsageError
+from sensorbench.errors import EngineError, EngineUsageError, UsageError
+from sensorbench.interrupts import held_back
 from sensorbench.progress import ProgressReporter
 from sensorbench.results.engine_plan import OperationsPlan
 from sensorbench.results.ownership import Intent, Owner
@@ -34,6 +36,8 @@ class ConfiguredWork(Work):
         self.described = work.described
         self.loaded: LoadedData | None = None
         self._work = work
+        # Where servers stay: the namespace that goes with this work, and in whose name it was created.
+        self._created: tuple[Target, str] | None = None
 
     @property
     def seed(self) -> int:
@@ -57,9 +61,38 @@ class ConfiguredWork(Work):
     ) -> None:
         """Puts the data there, and looks how long that took and how large they are."""
         start_s = time.monotonic()
+        if (cluster := self.variant.target.cluster) is not None:
+            cluster.note_owner(owner.to_json())
+            self._created = (target, owner.to_json())
         self._work.make_ready(at, target, started, folder, reporter, owner)
         load_s = time.monotonic() - start_s
         self.loaded = LoadedData(load_s, known_size(target)["total_bytes"])
+
+    @contextmanager
+    def cleared(self) -> Iterator[None]:
+        """Has what was created at servers of the user's be gone at the end, so that the next configuration finds none of it. What cannot be
+        removed just now is removed when the servers are put back.
+        """
+        try:
+            yield
+        finally:
+            cluster = self.variant.target.cluster
+            if cluster is not None and self._created is not None:
+                target, owner = self._created
+                with held_back(), suppress(EngineError):
+                    target.remove(owner=owner)
+                    cluster.forget_owner(owner)
+
+
+def check_settings(target: TargetSpec, configuration: Mapping[str, str], place: str) -> None:
+    """Raises UsageError for a setting that the target does not know; `place`: where it comes from, with {key}. What servers of the user's know
+    is for them to say: their file must say how each is set.
+    """
+    if target.cluster is not None:
+        target.cluster.check_settable(configuration)
+        return
+    for key, why in unknown_settings(target, configuration).items():
+        raise UsageError(f"{place.replace('{key}', key)}: {target.database.name} does not know it: {why}")
 
 
 def unknown_settings(target: TargetSpec, configuration: Mapping[str, str]) -> dict[str, str]:

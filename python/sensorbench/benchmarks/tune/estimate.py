@@ -23,6 +23,13 @@ def estimate_tune(plan: TunePlan, pilot: WorkPilot | None, out: Path) -> Estimat
         f"{confirming} runs, default and best, that confirm",
         *(f"each: {step}" for step in steps),
     ]
-    return work_estimate(
+    estimate = work_estimate(
         f"{plan.work.variant.target.label} tuned for {plan.bench.goal.text}", "tune", whole, said, pilot, measurements, out
     )
+    cluster = plan.work.variant.target.cluster
+    if cluster is None:
+        return estimate
+    edge = plan.space.written({key: setting.choices[0] for key, setting in plan.space.settings.items()})
+    note = "which values are tried follows from what is measured: configuration 1 is the default, 2 has each setting at its first value"
+    commands = cluster.planned([plan.start, {**plan.start, **edge}])
+    return estimate.model_copy(update={"commands": commands, "notes": [*estimate.notes, note]})

@@ -80,7 +80,8 @@ def measure(bench: Bench, order: Order, folder: Path, best: float | None) -> Mea
     plan = StressPlan(work, bench.load, bench.goal.steps, [pruner.on_snapshot] if pruner else [])
 
     def value_of_goal() -> float | None:
-        result = stress(plan, folder, ProgressReporter(quiet=True))
+        with work.cleared():
+            result = stress(plan, folder, ProgressReporter(quiet=True))
         summary = summarise_stress(result)
         write_typed_summary(folder, summary)
         return bench.goal.value(result, summary, work.loaded) if work.loaded else None

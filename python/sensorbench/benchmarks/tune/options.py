@@ -7,7 +7,7 @@ from typing import Annotated
 from sensorbench.benchmarks.stress import SearchOptions, WorkOptions
 from sensorbench.errors import UsageError
 from sensorbench.options import DEFAULT_SEED, option, parsed
-from sensorbench.runner import Seconds, SecondsOrNone
+from sensorbench.runner import ClusterOptions, Seconds, SecondsOrNone
 
 RUNS = 20
 
@@ -25,7 +25,7 @@ def parse_start(texts: Iterable[str]) -> dict[str, str]:
     return start
 
 
-class TuneOptions(SearchOptions, WorkOptions):
+class TuneOptions(ClusterOptions, SearchOptions, WorkOptions):
     """What a server is tuned for, where it is searched and for how long."""
 
     target: str | None = option(

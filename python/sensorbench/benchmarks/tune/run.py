@@ -1,12 +1,13 @@
 """Tuning: the default and what the search proposes are measured under a budget; then the best is confirmed."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
 from sensorbench.benchmarks.stress import Work
 from sensorbench.benchmarks.tune import confirm
-from sensorbench.benchmarks.tune.configured import unknown_settings
+from sensorbench.benchmarks.tune.configured import check_settings as check_known
 from sensorbench.benchmarks.tune.judging import best_of, cost, judged
 from sensorbench.benchmarks.tune.measure import Bench, Order, measure
 from sensorbench.benchmarks.tune.search import Tried, propose
@@ -14,6 +15,7 @@ from sensorbench.benchmarks.tune.space import Configuration, Space
 from sensorbench.errors import FailedError, UsageError
 from sensorbench.lifecycle import Benchmark, Description, RunContext
 from sensorbench.progress import ProgressReporter
+from sensorbench.results.ownership import Claim, Owner
 from sensorbench.results.planned import PlannedTune, TuneBudget, TuneGoal, TuneManifest
 from sensorbench.results.tune import (
     CONFIRMATION_FOLDER,
@@ -24,7 +26,7 @@ from sensorbench.results.tune import (
     continued,
     read_measurements,
 )
-from sensorbench.runner import Servers
+from sensorbench.runner import Servers, addresses_of, borrowed_cluster, check_namespace
 
 # The default is measured first, then again as every so many-th trial.
 DEFAULT_EVERY = 5
@@ -58,18 +60,16 @@ class TunePlan:
 def check_settings(plan: TunePlan, space_file: Path) -> None:
     """Raises UsageError for a target that is not started here, and for settings that it does not know."""
     target = plan.work.variant.target
-    if target.is_url:
+    if target.is_url and target.cluster is None:
         raise UsageError(
             f"--target {target.text}: tune starts servers with the settings that it tries; "
-            f"expected the name of a database ({target.database.name})"
+            f"expected the name of a database ({target.database.name}), or say with --cluster FILE how the servers are set and restarted"
         )
-    for key, why in unknown_settings(target, plan.start).items():
-        raise UsageError(f"--server-setting {key}: {target.database.name} does not know it: {why}")
+    check_known(target, plan.start, "--server-setting {key}")
     number = max(len(setting.choices) for setting in plan.space.settings.values())
     for place in range(number):
         choices = {key: setting.choices[min(place, len(setting.choices) - 1)] for key, setting in plan.space.settings.items()}
-        for key, why in unknown_settings(target, plan.space.written(choices)).items():
-            raise UsageError(f"{space_file}, settings.{key}: {target.database.name} does not know it: {why}")
+        check_known(target, plan.space.written(choices), f"{space_file}, settings.{{key}}")
 
 
 def next_role(trials: Sequence[Measurement], budget: Budget) -> Role | None:
@@ -92,6 +92,15 @@ class TuneBenchmark(Benchmark[TunePlan, TuneManifest, TuneWriter]):
     writer = TuneWriter
     can_resume = True
 
+    def servers(self, plan: TunePlan, progress: ProgressReporter) -> AbstractContextManager[Servers]:
+        """A cluster of the user's, which is put back at the end; all else is started for each measurement."""
+        return borrowed_cluster(plan.work.variant.target, progress)
+
+    def check(self, plan: TunePlan, servers: Servers, owner: Owner) -> None:
+        """Raises UsageError where the namespace at servers of the user's is taken, before anything is set there."""
+        if plan.work.variant.target.cluster is not None:
+            check_namespace(plan.work.variant.engine_target(), Claim(owner, "create"))
+
     def describe(self, plan: TunePlan, servers: Servers) -> Description[PlannedTune]:
         """The goal, the space, and what is done at the servers."""
         work, goal, load = plan.work, plan.bench.goal, plan.bench.load
@@ -105,6 +114,7 @@ class TuneBenchmark(Benchmark[TunePlan, TuneManifest, TuneWriter]):
             seed=plan.seed,
             budget=TuneBudget(runs=plan.budget.runs, time_s=plan.budget.time_s),
             pairs=plan.pairs,
+            cluster=addresses_of(work.variant.target),
         )
         title = f"{work.variant.target.label} tuned for {goal.text}"
         return Description(title, planned, [work.variant.manifest({})])

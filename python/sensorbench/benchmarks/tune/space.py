@@ -31,6 +31,7 @@ class ServerSetting(FileModel):
     high: StrictInt | StrictFloat | None = Field(default=None, description="The largest value that is tried.")
     step: StrictInt | StrictFloat | None = Field(default=None, description="Distance between values.")
     log: bool = Field(default=False, description="Whether values are tried by factors.")
+    line: str = Field(default="", description="How it is written where it is no line of that file, with {key} or {value}.")
     unit: str = Field(default="", description="What stands behind the number in the server's file: `MB`.")
     durability: bool = Field(
         default=False, description="Whether the setting trades durability for speed. It is left out without `--allow-durability`."
@@ -40,6 +41,8 @@ class ServerSetting(FileModel):
     def _check(self) -> "ServerSetting":
         if self.durability and self.values is None:
             raise ValueError("durability needs values, the safest first")
+        if self.line and "{value}" not in self.line:
+            raise ValueError("line must have {value}")
         if self.values is not None:
             if (self.low, self.high, self.step, self.log) != (None, None, None, False):
                 raise ValueError("expected either values, or low and high")
@@ -105,7 +108,10 @@ class Space(FileModel):
 
     def snippet(self, configuration: Configuration) -> str:
         """The lines to paste into the server's own file."""
-        return "\n".join(self.line.replace("{key}", key).replace("{value}", value) for key, value in configuration.items())
+        lines = {key: setting.line for key, setting in self.settings.items() if setting.line}
+        return "\n".join(
+            lines.get(key, self.line).replace("{key}", key).replace("{value}", value) for key, value in configuration.items()
+        )
 
     def described(self) -> SearchSpace:
         """What results say of it."""

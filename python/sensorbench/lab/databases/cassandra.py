@@ -7,9 +7,10 @@ import socket
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 
 from sensorbench.errors import FailedError
-from sensorbench.lab.database import LabCluster, Place
+from sensorbench.lab.database import KeptFiles, LabCluster, Place
 from sensorbench.lab.databases import cassandra_insight
 from sensorbench.lab.databases import cassandra_nodetool as nodetool
 from sensorbench.lab.databases.cassandra_copy import Copy
@@ -105,10 +106,26 @@ class Cassandra(LabCluster):
     )
     load_tools = (Copy(),)
     # SSTables are written by a program that is compiled against the node, and compacted by its nodetool.
-    options_of_its_own = ("load", "compact")
+    options_of_its_own = MappingProxyType({"load": ("writes", "sstables"), "compact": ("on", "off")})
     summary = "Cassandra, one node or many"
     port = 9042
-    other_ports = (_STORAGE_PORT, nodetool.JMX_PORT, cassandra_insight.PORT)
+    other_ports = (_STORAGE_PORT, nodetool.JMX_PORT, cassandra_insight.PORT, nodetool.DOOR_PORT)
+    # SSTables, those of the server's own tables among them: nodes keep their ids and tokens. Statistics are written anew when a table is compacted
+    # or repaired, summaries and lists of components from time to time. Hints are writes
+    # that a node of the same id still lacks. Commit log, which is empty then, and saved caches are left.
+    kept_files = KeptFiles(
+        ("data", "hints"),
+        (
+            "-Data.db",
+            "-Index.db",
+            "-Partitions.db",
+            "-Rows.db",
+            "-Filter.db",
+            "-CompressionInfo.db",
+            "-CRC.db",
+            "-Digest.crc32",
+        ),
+    )
     # What a server held is lost with it; there is nothing that it should write before.
     stop_signal = signal.SIGKILL
     # A node that joins answers when its share of the data has been streamed to it.
@@ -182,6 +199,8 @@ class Cassandra(LabCluster):
             f"-Djna.tmpdir={place.folder / 'tmp'}",
             f"-Dlogback.configurationFile={logback.as_uri()}",
             "-Dcassandra-foreground=yes",
+            # Without a home, nodetool does not write down what it is asked.
+            "-Duser.home=/dev/null",
             f"-Dcassandra.config={configuration.as_uri()}",
             f"-Dcassandra.storagedir={place.data}",
             f"-Dcassandra.logdir={place.folder}",
@@ -195,6 +214,7 @@ class Cassandra(LabCluster):
             place.node.host,
             str(nodetool.JMX_PORT),
             str(cassandra_insight.PORT),
+            str(nodetool.DOOR_PORT),
         ]
 
     def lets_others_start(self, instance: Instance, node: Node) -> bool:
@@ -215,6 +235,11 @@ class Cassandra(LabCluster):
     def add_nodes(self, instance: Instance, nodes: Sequence[Node], software: Path, user: ServerUser) -> None:
         """Nodes that answer have their share of the data already; the others must know it."""
         _wait_until_agreed(instance.model_copy(update={"nodes": [*instance.nodes, *nodes]}), user)
+
+    def drop_moved(self, instance: Instance, user: ServerUser) -> None:
+        """Nodes keep rows of ranges that others took over until they are told to clean up."""
+        for node in _living(instance):
+            nodetool.ask(instance, node, user, "cleanup", timeout_s=_MOVES_WITHIN_S)
 
     def remove_node(self, instance: Instance, node: Node, software: Path, user: ServerUser) -> None:
         """Streams the node's data to the others; what a dead node had, they copy from one another."""
@@ -263,6 +288,10 @@ class Cassandra(LabCluster):
         for words in ("invalidatekeycache", "invalidaterowcache"):
             nodetool.ask(instance, node, user, words)
 
+    def write_all(self, instance: Instance, node: Node, user: ServerUser) -> None:
+        """Flushes all memtables; it takes no writes any more."""
+        nodetool.ask(instance, node, user, "drain", timeout_s=_MOVES_WITHIN_S)
+
     def node_status(self, instance: Instance, user: ServerUser) -> dict[int, dict[str, str]]:
         """What the first node that answers says of all."""
         for contact in _living(instance):
@@ -298,7 +327,7 @@ def _of_the_lab(place: Place) -> dict[str, str]:
     joining = {other.number for other in place.joining}
     others = [other for other in instance.nodes if other.number != node.number and other.number not in joining]
     settings = {
-        "cluster_name": f"'{instance.name}'",
+        "cluster_name": f"'{instance.cluster_name}'",
         **({"storage_compatibility_mode": "NONE"} if instance.version.startswith("5.") else {}),
         "partitioner": "org.apache.cassandra.dht.Murmur3Partitioner",
         "listen_address": node.host,
@@ -349,9 +378,7 @@ def _write_launchers(instance: Instance, software: Path) -> None:
     # What it writes before it sends it goes with the instance.
     loader = ["-Xmx1g", f"-Djava.io.tmpdir={instance.folder}", "-cp", classes, "SstableLoad"]
     write_launcher(_sstable_loader(instance), [*tool, *loader])
-    # Without a home, it does not write down what it is asked.
-    quick = ["-Xmx128m", "-XX:TieredStopAtLevel=1", "-Duser.home=/dev/null"]
-    write_launcher(nodetool.launcher(instance), [*tool, *quick, "-cp", classes, "org.apache.cassandra.tools.NodeTool"])
+    nodetool.write_launcher(instance)
 
 
 def _living(instance: Instance) -> list[Node]:

@@ -1,4 +1,8 @@
-"""Cassandra's nodetool: how it is called, and what it tells."""
+"""Cassandra's nodetool: how it is called, and what it tells.
+
+It runs within the node (`NodetoolDoor.java`). The program of an instance is a few lines that send the call there: a Java of its own for each call takes
+most of a second of a processor.
+"""
 
 import re
 from pathlib import Path
@@ -8,7 +12,25 @@ from sensorbench.lab.instance import Instance, Node
 from sensorbench.lab.processes import TOOL_TIMEOUT_S, call
 from sensorbench.lab.state_dirs import ServerUser
 
-JMX_PORT = 7199
+JMX_PORT, DOOR_PORT = 7199, 7197
+# Called as nodetool is: -h HOST, perhaps -p PORT, and the command with its words.
+_PROGRAM = """\
+#!/bin/bash
+host=$2
+shift 2
+[ "$1" = -p ] && shift 2
+exec 3<>"/dev/tcp/$host/{port}" || exit 1
+printf '%s\\n' "$@" '' >&3
+while IFS= read -r line <&3; do
+    case $line in
+        o*) printf '%s\\n' "${{line:1}}" ;;
+        e*) printf '%s\\n' "${{line:1}}" >&2 ;;
+        x*) exit "${{line:1}}" ;;
+    esac
+done
+echo "the node ended before it had answered" >&2
+exit 1
+"""
 _NODE = re.compile(
     r"^(?P<state>[UD][NLJM])\s+(?P<host>[\d.]+)\s+(?P<load>\?|[\d.]+ \w+)\s+\d+\s+(?P<owns>\?|[\d.]+%)\s+(?P<id>[\w-]{36})\s",
     flags=re.MULTILINE,
@@ -21,6 +43,13 @@ _STREAM = re.compile(r"(?P<direction>Receiving|Sending) .*?, (?P<bytes>\d+) byte
 def launcher(instance: Instance) -> Path:
     """The program."""
     return instance.folder / "nodetool"
+
+
+def write_launcher(instance: Instance) -> None:
+    """Writes the program."""
+    file = launcher(instance)
+    file.write_text(_PROGRAM.format(port=DOOR_PORT), encoding="utf-8")
+    file.chmod(0o755)
 
 
 def ask(instance: Instance, node: Node, user: ServerUser, *words: str, timeout_s: float = TOOL_TIMEOUT_S) -> str:

@@ -8,6 +8,8 @@ from sensorbench.errors import UsageError
 TOKENS_PER_NODE = "16"
 _JVM = "jvm."
 _HEAP, _PROCESSORS = "jvm.heap", "jvm.processors"
+# Whether tables that do not say are compressed: cassandra.yaml has no key for it, the server reads a property of its virtual machine.
+_COMPRESSION = "jvm.sstable_compression"
 _DEFAULT_HEAP = "512M"
 _HEAP_SIZE = re.compile(r"[1-9]\d*[mMgG]")
 
@@ -60,10 +62,12 @@ def check(settings: Mapping[str, str], known: Mapping[str, str]) -> dict[str, st
     _check_number(_PROCESSORS, settings.get(_PROCESSORS, "1"), limit=1024)
     if not _HEAP_SIZE.fullmatch(settings.get(_HEAP, _DEFAULT_HEAP)):
         raise UsageError(f"--server-setting {_HEAP}={settings[_HEAP]}: expected a size such as 512M or 2G")
+    if settings.get(_COMPRESSION, "true") not in ("true", "false"):
+        raise UsageError(f"--server-setting {_COMPRESSION}={settings[_COMPRESSION]}: expected true or false")
     return {
-        key: "neither a key of its cassandra.yaml nor jvm.heap or jvm.processors"
+        key: f"neither a key of its cassandra.yaml nor {_HEAP}, {_PROCESSORS} or {_COMPRESSION}"
         for key in settings
-        if key not in known and key not in (_HEAP, _PROCESSORS)
+        if key not in known and key not in (_HEAP, _PROCESSORS, _COMPRESSION)
     }
 
 
@@ -78,10 +82,17 @@ def _check_number(key: str, value: str, limit: int) -> None:
 
 
 def jvm_options(settings: Mapping[str, str], cpus: Sequence[int] | None) -> list[str]:
-    """The heap and the processors of the virtual machine; processors as many as the instance may use, unless they are set."""
+    """The heap and the processors of the virtual machine, and whether tables are compressed unless they say; processors as many as the
+    instance may use, unless they are set.
+    """
     heap = settings.get(_HEAP, _DEFAULT_HEAP)
     processors = settings.get(_PROCESSORS) or (str(len(cpus)) if cpus else None)
-    return [f"-Xms{heap}", f"-Xmx{heap}", *([f"-XX:ActiveProcessorCount={processors}"] if processors else [])]
+    return [
+        f"-Xms{heap}",
+        f"-Xmx{heap}",
+        *([f"-XX:ActiveProcessorCount={processors}"] if processors else []),
+        *([f"-Dcassandra.sstable_compression_default={settings[_COMPRESSION]}"] if _COMPRESSION in settings else []),
+    ]
 
 
 def heap_bytes(settings: Mapping[str, str]) -> int:

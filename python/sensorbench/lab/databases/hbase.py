@@ -31,7 +31,7 @@ _ERROR = re.compile(r"^(Caused by: |Exception in thread|Terminating due to |[\w.
 _LAST_ERRORS = 3
 
 # Doors into Java's own modules that HBase goes through (HBASE_OPTS of its bin/hbase for Java 11 and later).
-_MODULES = (
+MODULES = (
     "-Dorg.apache.hbase.thirdparty.io.netty.tryReflectionSetAccessible=true",
     "--add-modules=jdk.unsupported",
     "--add-opens=java.base/java.io=ALL-UNNAMED",
@@ -137,6 +137,10 @@ class Hbase(LabCluster):
 
     def add_nodes(self, instance: Instance, nodes: Sequence[Node], software: Path, user: ServerUser) -> None:
         """A share of the regions for each."""
+        self.balance(instance)
+
+    def balance(self, instance: Instance) -> None:
+        """As many regions for each, of those with data and of the others."""
         hbase_admin.ask(instance, "balance")
 
     def remove_node(self, instance: Instance, node: Node, software: Path, user: ServerUser) -> None:
@@ -147,7 +151,7 @@ class Hbase(LabCluster):
 
     def rejoin(self, instance: Instance, software: Path, user: ServerUser) -> None:
         """Those that were away get their share of the regions again, when all regions are there again."""
-        hbase_admin.ask(instance, "balance")
+        self.balance(instance)
 
     def empty_caches(self, instance: Instance, node: Node, user: ServerUser) -> None:
         """The block caches of all nodes, whichever of them is named."""
@@ -216,7 +220,7 @@ def _java(place: Place, of: str) -> list[str | Path]:
     compiler = ["-XX:TieredStopAtLevel=1"] if of == "jvm.coordinator_heap" else []
     return [
         java.java,
-        *_MODULES,
+        *MODULES,
         *jvm_options(place.instance.settings, of, place.instance.limits.cpus),
         *collector,
         *compiler,

@@ -210,7 +210,7 @@ class RankingVerdict(SummaryPart):
 
 
 class RankedVariant(SummaryPart):
-    """The place of a variant in a ranking; `against_best` is null for the fastest, and for the fastest of each consistency level."""
+    """The place of a variant in a ranking; `against_best` is null for the fastest, and for the fastest of each class."""
 
     variant: str
     value_s: float
@@ -219,6 +219,16 @@ class RankedVariant(SummaryPart):
         default="",
         description="The consistency level, where variants differ in it: a variant is compared with the fastest of its own level alone.",
     )
+    durability: str = Field(
+        default="",
+        description="Where its writes are when they are acknowledged, where the operation writes and variants differ in it: a variant is compared "
+        "with the fastest of its own class alone.",
+    )
+
+    @property
+    def ranked_within(self) -> str:
+        """The consistency level and durability class that it is ranked within, in words; empty where there is one class."""
+        return ", ".join(filter(None, [self.consistency, self.durability]))
 
 
 class Ranking(SummaryPart):
@@ -235,13 +245,13 @@ class Ranking(SummaryPart):
 
     @property
     def classes(self) -> "list[list[RankedVariant]]":
-        """The places, apart by consistency level: only within one is anybody the fastest."""
-        levels = dict.fromkeys(place.consistency for place in self.places)
-        return [[place for place in self.places if place.consistency == level] for level in levels]
+        """The places, apart by consistency level and durability class: only within one is anybody the fastest."""
+        classes = dict.fromkeys(place.ranked_within for place in self.places)
+        return [[place for place in self.places if place.ranked_within == within] for within in classes]
 
     def best_for(self, place: RankedVariant) -> RankedVariant:
-        """The variant that a place is compared with: the fastest of the same consistency level."""
-        return next(other for other in self.places if other.consistency == place.consistency)
+        """The variant that a place is compared with: the fastest of the same class."""
+        return next(other for other in self.places if other.ranked_within == place.ranked_within)
 
 
 class AnswerMismatch(SummaryPart):
@@ -461,43 +471,3 @@ class ComparisonSummary(Summary[ComparisonFigures]):
     """`summary.json` of a comparison."""
 
     kind: Literal["comparison"] = "comparison"
-
-
-class SeriesPart(SummaryPart):
-    """A comparison of a series, in a few words."""
-
-    folder: str
-    title: str
-    readings: int
-    status: Status
-    answers_equal: bool | None
-    failures: dict[str, Failure]
-    variants: list[str]
-    operations: dict[str, OperationManifest]
-    warnings: list[str] = Field(description="Kinds of the warnings in its report.")
-
-
-class GrowthPoint(SummaryPart):
-    """A figure of a variant on a dataset of so many readings."""
-
-    dataset: str
-    readings: int
-    variant: str
-    what: str = Field(description="load (s), size (bytes), or the operation whose latency (s) it is.")
-    value: float
-
-
-class SeriesFigures(SummaryPart):
-    """Several comparisons of one study, by dataset or part."""
-
-    name: str
-    of: Literal["datasets", "parts"]
-    parts: dict[str, SeriesPart]
-    growth: list[GrowthPoint]
-    sections: list[StudySection]
-
-
-class SeriesSummary(Summary[SeriesFigures]):
-    """`summary.json` of a study of several datasets or parts."""
-
-    kind: Literal["series"] = "series"

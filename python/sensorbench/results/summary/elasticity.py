@@ -108,6 +108,33 @@ class NodeLoad(SummaryPart):
     cpus: AroundChange | None = Field(description="CPUs that it kept busy; null where its processes are not known.")
 
 
+class BeforeAndAfter(SummaryPart):
+    """A gauge before the change and at the end of its run; null where it was not told."""
+
+    before: float | None
+    after: float | None
+
+
+class NodeData(SummaryPart):
+    """What of the data a node holds."""
+
+    parts: BeforeAndAfter = Field(description="Regions of tables, or token ranges.")
+    bytes: BeforeAndAfter = Field(description="Tables and indexes on disk.")
+
+
+class DataMoves(SummaryPart):
+    """What of the data lay where, before and after a change."""
+
+    nodes: dict[str, NodeData] = Field(description="By node, of those that tell what they hold.")
+    joined: list[str] = Field(description="Nodes that joined.")
+    without_data: list[str] = Field(description="Nodes that joined and hold nothing at the end.")
+    moved_parts: int | None = Field(description="Parts that nodes have more than before; null where they have none.")
+    moved_bytes: float | None = Field(description="Bytes that the nodes which joined hold at the end.")
+    moving_s: float | None = Field(
+        description="From the first part that came to another node to the last, as seen once a second."
+    )
+
+
 class Transition(SummaryPart):
     """One change of the cluster, in a run of its own."""
 
@@ -133,6 +160,12 @@ class Transition(SummaryPart):
     counts: OperationCounts | None = Field(description="Of all operations, those on registers included.")
     guarantees: RegisterGuarantees | None
     servers: dict[str, NodeLoad] = Field(description="By node, of those that report their requests.")
+    data: DataMoves | None = Field(default=None, description="Where the data lay; null where nodes do not tell.")
+
+    @property
+    def moved_nothing(self) -> bool:
+        """Whether nodes joined and got no data: that is no growth of the cluster."""
+        return self.data is not None and bool(self.data.without_data)
 
 
 class Scalability(SummaryPart):
@@ -191,6 +224,40 @@ class ComparedCluster(SummaryPart):
     command: list[str]
 
 
+class ComparedTransition(SummaryPart):
+    """One change of one of the clusters that are compared, on the clock of its run."""
+
+    folder: str = Field(description="Where its results are, from the folder of the comparison.")
+    target: str
+    number: int
+    change: ClusterChange
+    nodes: int = Field(description="Nodes when the run began.")
+    failed: str | None = None
+    sets: RequestSets
+    begun_at_s: float | None
+    transfer_s: float | None
+    noticed_s: float | None = None
+    before: SetLevel | None
+    stability: Stabilisation | None
+    dip: ThroughputDip | None = None
+    data: DataMoves | None = None
+    lost_writes: int | None = Field(default=None, description="Null where no registers were written and read.")
+    stale_reads: int | None = None
+
+
+class StableCluster(SummaryPart):
+    """How steady a cluster is to which nothing is done: windows of equally many sets, one after the other."""
+
+    folder: str = Field(description="Where its results are, from the folder of the comparison.")
+    target: str
+    nodes: int
+    window_sets: int = Field(description="Sets of a window.")
+    time_s: list[float] = Field(description="When each window began, from the first on.")
+    deviation: list[float] = Field(description="The standard deviation of the set times of each window over their mean.")
+    spread: float | None = Field(description="The greatest deviation over the smallest; null where there are too few sets.")
+    spread_by_chance: float | None = Field(description="The same of the same sets in any order: the median of many.")
+
+
 class TransitionFigure(MeasuredFigure):
     """A figure of a database at a transition (0 is the first), with its interval over repetitions."""
 
@@ -205,6 +272,11 @@ class ElasticityComparisonFigures(SummaryPart):
     works: list[ComparedCluster]
     roles: dict[str, str] = Field(description="The databases of the study: their titles, by role.")
     figures: list[TransitionFigure]
+    transitions: list[ComparedTransition] = Field(
+        default=[], description="Each change of each cluster, for its curve and scores."
+    )
+    stable: list[StableCluster] = Field(default=[], description="Clusters to which nothing was done.")
+    parts_left: list[str] = Field(default=[], description="Parts of the study that were not measured yet; --resume does.")
 
 
 class ElasticityComparisonSummary(Summary[ElasticityComparisonFigures]):

@@ -87,6 +87,20 @@ class BestDraftFigures(SummaryPart):
     changed: dict[str, str]
 
 
+CurveFigure = Literal["hit_rate", "disk_read_per_s", "steady_s"]
+
+
+class LoadCurves(SummaryPart):
+    """Figures that the report draws over the load average, as the paper does, and over the rate."""
+
+    title: str
+    about: str = Field(description="What the paper draws, and what is to be known of it.")
+    parts: list[str] = Field(description="The parts whose levels are drawn.")
+    figures: list[CurveFigure]
+    printed_load: str = Field(description="The figure as which the paper's printed load is compared.")
+    printed_unit: str = Field(description="The unit of the paper's load, in words; empty where it has one.")
+
+
 class FactorsFigures(SummaryPart):
     """What was varied, and what each level does."""
 
@@ -103,11 +117,22 @@ class FactorsFigures(SummaryPart):
     seed: int
     reached: dict[str, float] = Field(description="Reads and writes per second that the default takes, each alone.")
     rates: dict[str, list[float]] = Field(description="The rates of each load, operations per second.")
+    cluster: list[str] | None = Field(
+        default=None, description="Nodes of a cluster of the user's; null where the lab started the servers."
+    )
+    shares_records: bool = Field(
+        default=False,
+        description="Whether servers of cells that have the same files start with records that were added once in each round.",
+    )
+    left_out: dict[str, str] = Field(default={}, description="Parts and levels that a budget left out, each with why.")
     loads: dict[str, str] = Field(description="What each load is, by its name.")
     parameters: list[FactorParameter]
     parts: dict[str, FactorPartFigures]
     cells: list[FactorCell]
     best_draft: BestDraftFigures
+    curves: LoadCurves | None = Field(
+        default=None, description="What is drawn over the load average; null where the paper does not."
+    )
 
 
 class FactorsSummary(Summary[FactorsFigures]):

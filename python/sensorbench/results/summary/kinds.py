@@ -2,11 +2,12 @@
 
 from typing import Any
 
-from sensorbench.results.summary.comparison import ComparisonSummary, SeriesSummary
+from sensorbench.results.summary.comparison import ComparisonSummary
 from sensorbench.results.summary.elasticity import ElasticityComparisonSummary, ElasticitySummary
 from sensorbench.results.summary.envelope import Summary
 from sensorbench.results.summary.factors import FactorsSummary
 from sensorbench.results.summary.mapreduce import MapReduceSummary
+from sensorbench.results.summary.series import SeriesSummary
 from sensorbench.results.summary.stress import StressSummary
 from sensorbench.results.summary.tools import CassandraStressSummary, YcsbSummary
 from sensorbench.results.summary.tune import TuneSummary

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from sensorbench.results.as_written import AsWritten
 from sensorbench.results.described import LoadedRows
-from sensorbench.results.mapreduce import CompleteExecution, FailedExecution, JobRecord
+from sensorbench.results.mapreduce import CompleteExecution, FailedExecution, JobRecord, Placement
 from sensorbench.results.planned import ArticlesOfJob, MapReduceWorkload, SystemOfJob, WantedWord
 from sensorbench.results.summary.claims import MeasuredFigure
 from sensorbench.results.summary.envelope import Summary
@@ -37,9 +37,14 @@ class SetupParts(SummaryPart):
 
 
 class WordFigures(SummaryPart):
-    """Means over executions of what the two jobs for a word took."""
+    """T for a word, and means over executions of what its two jobs took."""
 
     word: str
+    total: MeanTime | None = Field(
+        default=None, description="From the submission of an application of its own; null where it had none, as in older results."
+    )
+    times: list[ExecutionTime] = Field(default=[], description="Of each of these applications.")
+    setup_s: float | None = Field(default=None, description="Of the total; null for a native job.")
     executions: int
     jobs_s: float
     jobs: tuple[JobRecord, JobRecord]
@@ -54,6 +59,7 @@ class JobFigures(SummaryPart):
 
     system: str
     workers: int | None = Field(description="Null for the native job of the database.")
+    nodes: int | None = Field(default=None, description="Nodes of the database, where it is one of the lab's.")
     total: MeanTime
     times: list[ExecutionTime]
     setup_s: float | None = Field(description="Null for a native job, which has none that could be distinguished.")
@@ -67,6 +73,7 @@ class SpeedUp(SummaryPart):
     """The time with the fewest workers over that with more; what is linear is the ratio of workers."""
 
     system: str
+    word: str | None = Field(default=None, description="Null in older results, where it is the first.")
     from_workers: int
     workers: int
     speed_up: float
@@ -110,14 +117,15 @@ class MapReduceFigures(SummaryPart):
     name: str
     dataset: ArticlesOfJob
     systems: dict[str, SystemOfJob]
-    words: list[WantedWord] = Field(description="The first is that of a fresh application.")
-    workers: list[int]
+    words: list[WantedWord]
+    workers: list[int] = Field(description="Numbers of workers, and of nodes of the databases that grow with them.")
     repetitions: int = Field(description="How many executions of each cell were wanted.")
     workload: MapReduceWorkload
     loads: dict[str, Annotated[LoadedRows, AsWritten]] = Field(description="How each system was loaded, as in load.json.")
     cells: list[JobFigures]
     speed_ups: list[SpeedUp]
     gaps: list[Gap]
+    placements: list[Placement] = Field(default=[], description="Where data lay in each size of each database that grows.")
     executions: list[CompleteExecution | FailedExecution]
     printed: PrintedFindings | None = Field(default=None, description="What the paper has; null until the study judges.")
 

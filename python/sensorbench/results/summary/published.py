@@ -23,6 +23,10 @@ class PublishedCell(SummaryPart):
     kind: PublishedKind = "number"
     value: float | None = Field(description="The printed value in s, bytes, per second or as it is; null for what is no number.")
     measured: float | None = None
+    low: float | None = Field(
+        default=None, description="Lower end of the 95 % interval of the measured value; null where there is none."
+    )
+    high: float | None = Field(default=None, description="Its upper end.")
     ratio: float | None = Field(default=None, description="Measured over printed.")
     state: CellState
     why: str = Field(default="", description="Why there is no measured value, or what else is to be known of it.")
@@ -33,6 +37,13 @@ class PublishedCell(SummaryPart):
     is_derived: bool = Field(
         default=False, description="Whether it is a ratio of two printed values, which the paper does not print."
     )
+
+    @property
+    def ratio_ends(self) -> tuple[float, float] | None:
+        """Between which factors the ratio lies; None where that is not known, or where there is no ratio."""
+        if self.ratio is None or self.value is None or self.low is None or self.high is None:
+            return None
+        return self.low / self.value, self.high / self.value
 
     @property
     def as_printed(self) -> str:

@@ -52,6 +52,9 @@ class TuneFigures(SummaryPart):
     seed: int
     budget: TuneBudget
     pairs: int = Field(description="Pairs of runs, default and best, that confirm.")
+    cluster: list[str] | None = Field(
+        default=None, description="Nodes of a cluster of the user's; null where the lab started the servers."
+    )
     verdict: Literal["gain", "no gain"] | None = Field(description="Null until the confirmation is over.")
     reason: str = Field(description="Why that is the verdict, or why there is none.")
     best: dict[str, str] | None = Field(description="The best configuration of the search; null where none could be measured.")

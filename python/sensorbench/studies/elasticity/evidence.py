@@ -1,22 +1,23 @@
 """The figures that the study's claims are about: of each database its transitions to more nodes, each measured in one work or several."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sensorbench.analysis.intervals import Interval, mean_over_runs
+from sensorbench.benchmarks.elasticity import ONCE
 from sensorbench.claims import Figure, FigureEvidence, RunValues, WindowedSeries
 from sensorbench.results.summary.elasticity import ElasticitySummary, NodeLoad, Transition
+from sensorbench.studies.elasticity.scales import Scale, scales_of
+from sensorbench.studies.elasticity.stable import figures_of_stable
+from sensorbench.studies.elasticity.study_file import Role
 
 # The place of figures that a run without a change has.
 STABLE = "stable"
 NO_TRANSITION = -1
 _ENDS = {"first": 0, "last": -1}
-# Sets of a window in which the deviation is looked at, and how often the sets are put in another order.
-DEVIATION_WINDOW = 5
-ORDERS = 200
 
 Values = NDArray[np.float64]
 
@@ -29,7 +30,10 @@ class Evidence(FigureEvidence):
 
     by_place: dict[tuple[str, int, str], list[float]] = field(default_factory=dict)
     set_times: dict[tuple[str, int], list[WindowedSeries]] = field(default_factory=dict)
-    scales: dict[str, list[float]] = field(default_factory=dict)
+    # By role and name, one of each work.
+    scales: dict[tuple[str, str], list[Scale]] = field(default_factory=dict)
+    # What is asked of scales is asked of these roles alone.
+    roles: frozenset[str] | None = None
 
     def add(self, role: str, transition: int, figures: Mapping[str, float | None]) -> None:
         """Adds what a work measured of a transition; figures that it has not are left out."""
@@ -72,46 +76,77 @@ class Evidence(FigureEvidence):
         role, place = figure.arguments
         return self.set_times.get((role, int(place) - 1))
 
+    def about(self, roles: Iterable[str]) -> "Evidence":
+        """The same, whose scales are those of some roles."""
+        return replace(self, roles=frozenset(roles))
+
     def scale(self, name: str) -> float | None:
         """The smallest of the works."""
-        return min(self.scales[name], default=None) if name in self.scales else None
+        smallest = self._smallest(name)
+        return smallest.value if smallest else None
+
+    def arithmetic(self, name: str) -> str:
+        """What the smallest was computed of."""
+        smallest = self._smallest(name)
+        return smallest.arithmetic if smallest else ""
+
+    def _smallest(self, name: str) -> Scale | None:
+        """None where it is not known of one of the roles that were measured."""
+        measured = {role for role, _, _ in self.by_place if self.roles is None or role in self.roles}
+        known = [self.scales.get((role, name), []) for role in sorted(measured)]
+        return (
+            min((scale for of_role in known for scale in of_role), key=lambda scale: scale.value)
+            if known and all(known)
+            else None
+        )
 
 
-def evidence_of(summaries: Iterable[ElasticitySummary], roles: Mapping[str, Sequence[str]]) -> Evidence:
+def evidence_of(summaries: Iterable[ElasticitySummary], roles: Mapping[str, Role]) -> Evidence:
     """What works measured, whose databases are those of the roles."""
     evidence = Evidence()
     for summary in summaries:
-        (variant,) = summary.variants
-        role = next((role for role, databases in roles.items() if variant.database in databases), None)
+        role = role_of(summary, roles)
         if role is None:
             continue
-        growing = [grown for grown in summary.result.transitions if grown.change.kind == "join" and not grown.failed]
+        transitions = [transition for transition in summary.result.transitions if not transition.failed]
+        growing = [transition for transition in transitions if is_of_the_paper(transition)]
         scalability = {grown.from_nodes: grown.scalability for grown in summary.result.scalability}
         for number, transition in enumerate(growing):
             evidence.add(role, number, figures_of(transition, scalability.get(transition.nodes)))
-            series = _set_times(transition)
+            series = None if transition.moved_nothing else _set_times(transition)
             if series is not None:
                 evidence.set_times.setdefault((role, number), []).append(series)
-        for stable in (other for other in summary.result.transitions if other.change.kind == "stay" and not other.failed):
-            evidence.add(role, NO_TRANSITION, _deviations(np.array(stable.sets.duration_s)))
-        for name, value in _scales(summary).items():
-            evidence.scales.setdefault(name, []).append(value)
+        stable = [transition for transition in transitions if transition.change.kind == "stay"]
+        if grown_to := _after_the_last(stable, growing):
+            evidence.add(role, len(growing), _levels(grown_to))
+        if largest := max(stable, key=lambda transition: transition.nodes, default=None):
+            evidence.add(role, NO_TRANSITION, figures_of_stable(np.array(largest.sets.duration_s)))
+        for name, scale in scales_of(summary, growing, largest).items():
+            evidence.scales.setdefault((role, name), []).append(scale)
     return evidence
 
 
-def _scales(summary: ElasticitySummary) -> dict[str, float]:
-    """What findings depend on, as far as results say it. All nodes of the lab share one machine, so that data over memory of a node are all data
-    over all memory; of a user's cluster the memory is not known.
-    """
-    transitions, load, (variant,) = summary.result.transitions, summary.result.load, summary.variants
-    scales = {
-        "requests_per_set": float(min((transition.requests_per_set for transition in transitions), default=0)),
-        "nodes": float(min((transition.nodes for transition in transitions), default=0)),
-    }
-    stored, memory = load["size"]["total_bytes"] if load else None, summary.environment.get("memory_bytes")
-    if stored and memory and variant.url.startswith("lab:"):
-        scales["bytes_per_node_over_memory"] = stored / memory
-    return scales
+def role_of(summary: ElasticitySummary, roles: Mapping[str, Role]) -> str | None:
+    """The role of what was measured: of those of its database, the one that names most of its options."""
+    (variant,) = summary.variants
+    options = dict(option.partition("=")[::2] for option in variant.url.partition("?")[2].split("&") if option)
+    fitting = [
+        (len(role.options), name)
+        for name, role in roles.items()
+        if variant.database in role.databases and role.options.items() <= options.items()
+    ]
+    return max(fitting)[1] if fitting else None
+
+
+def is_of_the_paper(transition: Transition) -> bool:
+    """Whether nodes joined as the paper's did: all of them at once."""
+    change = transition.change
+    return change.kind == "join" and (change.count == 1 or change.how == ONCE)
+
+
+def _after_the_last(stable: Sequence[Transition], growing: Sequence[Transition]) -> Transition | None:
+    """The cluster when it has grown for the last time, with the data and the load of its size."""
+    return next((other for other in stable if growing and other.number > growing[-1].number), None)
 
 
 def _set_times(transition: Transition) -> WindowedSeries | None:
@@ -132,37 +167,33 @@ def _around(transition: Transition) -> tuple[NDArray[np.bool_], NDArray[np.bool_
     return is_before, during
 
 
-def _deviations(durations_s: Values, seed: int = 0) -> dict[str, float | None]:
-    """How far apart the deviations of windows without a change are, and how far beyond what the same sets give in any order."""
-    if len(durations_s) < 4 * DEVIATION_WINDOW:
-        return {}
-    generator = np.random.default_rng(seed)
-    found = _deviation_spread(durations_s)
-    by_chance = np.median([_deviation_spread(generator.permutation(durations_s)) for _ in range(ORDERS)])
-    return {"deviation_spread": found, "deviation_spread_over_chance": found / float(by_chance)}
-
-
-def _deviation_spread(durations_s: Values) -> float:
-    count = len(durations_s) // DEVIATION_WINDOW
-    deviations = durations_s[: count * DEVIATION_WINDOW].reshape(count, DEVIATION_WINDOW).std(axis=1, ddof=1)
-    return float(deviations.max() / deviations.min()) if deviations.min() > 0.0 else float("nan")
-
-
-def figures_of(transition: Transition, scalability: float | None) -> dict[str, float | None]:
-    """The figures of a transition; None where there is none. Times and scores are those by the band."""
-    stable, before = transition.stability.by_band if transition.stability else None, transition.before
-    durations_s, (_, during) = np.array(transition.sets.duration_s), _around(transition)
-    figures: dict[str, float | None] = {
+def _levels(transition: Transition) -> dict[str, float | None]:
+    """What is known of a cluster before anything is done to it; None where it is not known."""
+    before = transition.before
+    return {
         "nodes": float(transition.nodes),
-        "transfer_s": transition.transfer_s,
-        "additional_s": stable.additional_s if stable else None,
-        "total_s": stable.total_s if stable else None,
-        "elasticity": stable.score.elasticity if stable and stable.score else None,
-        "scalability": scalability,
         "av_s": before.mean_s if before else None,
         "sd_s": before.sd_s if before else None,
         "sd_over_av": before.sd_s / before.mean_s if before else None,
         "hottest_share": _hottest_share(transition.servers),
+    }
+
+
+def figures_of(transition: Transition, scalability: float | None) -> dict[str, float | None]:
+    """The figures of a transition; None where there is none. Times and scores are those by the band; a transition by which no data moved has
+    neither.
+    """
+    levels = {**_levels(transition), "scalability": scalability}
+    if transition.moved_nothing:
+        return levels
+    stable, before = transition.stability.by_band if transition.stability else None, transition.before
+    durations_s, (_, during) = np.array(transition.sets.duration_s), _around(transition)
+    figures: dict[str, float | None] = {
+        **levels,
+        "transfer_s": transition.transfer_s,
+        "additional_s": stable.additional_s if stable else None,
+        "total_s": stable.total_s if stable else None,
+        "elasticity": stable.score.elasticity if stable and stable.score else None,
     }
     if before and during.any():
         figures["peak_over_level"] = float(durations_s[during].max()) / before.mean_s

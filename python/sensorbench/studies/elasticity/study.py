@@ -2,52 +2,46 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
+from functools import partial
 from typing import Any
 
-from sensorbench import toml_file
-from sensorbench.claims import Claim, Figure, judged_by, load_claims
+from sensorbench.claims import Claim, Figure, judged_by, load_claims, roles_of
 from sensorbench.results.manifest import VariantManifest
 from sensorbench.results.summary.claims import JudgedClaim
 from sensorbench.results.summary.elasticity import (
     ComparedCluster,
+    ComparedTransition,
     ElasticityComparisonFigures,
     ElasticityComparisonSummary,
     ElasticitySummary,
+    Transition,
     TransitionFigure,
 )
 from sensorbench.results.summary.envelope import Caveat
 from sensorbench.results.summary.published import PublishedTable
 from sensorbench.studies.elasticity.evidence import Evidence, evidence_of
-from sensorbench.studies.published import Found, found_in, measured_by, published_of
+from sensorbench.studies.elasticity.stable import stable_clusters
+from sensorbench.studies.elasticity.study_file import FOLDER, StudyFile, load_study_file
+from sensorbench.studies.published import Found, found_in, interval_in, measured_by, published_of
 
-FOLDER = Path(__file__).parent
 TITLE = "Elasticity of databases"
+# What the comparison shows of a change as it is in the summary of its work.
+_SHOWN = (
+    "number",
+    "change",
+    "nodes",
+    "failed",
+    "sets",
+    "begun_at_s",
+    "transfer_s",
+    "noticed_s",
+    "before",
+    "stability",
+    "dip",
+    "data",
+)
 # Figures of the tables, in their order.
 FIGURES = ("transfer_s", "additional_s", "total_s", "elasticity", "scalability", "av_s", "sd_s", "hottest_share")
-
-
-class Role(toml_file.FileModel):
-    """A database: what people call it, as the source does if it has it, and its names here."""
-
-    title: str
-    databases: list[str]
-
-
-class StudyFile(toml_file.FileModel):
-    """`study.toml`. `changes` are as users write them, after each of which that adds nodes data and load grow; `repetitions`: how many times each
-    target has its turn.
-    """
-
-    title: str
-    question: str
-    source: str
-    dataset: str
-    targets: list[str]
-    nodes: int
-    changes: list[str]
-    repetitions: int
-    roles: dict[str, Role]
 
 
 @dataclass(frozen=True)
@@ -61,17 +55,18 @@ class ElasticityStudy:
     @classmethod
     def load(cls) -> "ElasticityStudy":
         """The study in this folder of the package."""
-        file = toml_file.load(FOLDER / "study.toml", StudyFile)
-        return cls(FOLDER.name, file, load_claims(FOLDER / "claims.toml"))
+        return cls(FOLDER.name, load_study_file(), load_claims(FOLDER / "claims.toml"))
 
 
 ELASTICITY = ElasticityStudy.load()
 
 
-def summarise(summaries: Sequence[tuple[str, ElasticitySummary]]) -> ElasticityComparisonSummary:
-    """What several results say together, of which those of the same database are repetitions: the folder of each, and its summary."""
+def summarise(summaries: Sequence[tuple[str, ElasticitySummary]], *, left: Sequence[str] = ()) -> ElasticityComparisonSummary:
+    """What several results say together, of which those of the same database are repetitions: the folder of each, and its summary. `left` are parts
+    of the study that are not there yet.
+    """
     roles, works = ELASTICITY.file.roles, [summary for _, summary in summaries]
-    evidence = evidence_of(works, {name: role.databases for name, role in roles.items()})
+    evidence = evidence_of(works, roles)
     return ElasticityComparisonSummary(
         **_envelope(works),
         claims=[judged(claim, evidence) for claim in ELASTICITY.claims],
@@ -89,7 +84,22 @@ def summarise(summaries: Sequence[tuple[str, ElasticitySummary]]) -> ElasticityC
             ],
             roles={name: role.title for name, role in roles.items()},
             figures=_figures(evidence),
+            transitions=[_compared(folder, summary, of) for folder, summary in summaries for of in summary.result.transitions],
+            stable=stable_clusters(summaries),
+            parts_left=list(left),
         ),
+    )
+
+
+def _compared(folder: str, work: ElasticitySummary, transition: Transition) -> ComparedTransition:
+    """A change as the comparison shows it."""
+    seen = transition.guarantees.seen if transition.guarantees else None
+    return ComparedTransition(
+        folder=folder,
+        target=work.variants[0].target,
+        lost_writes=seen["lost_writes"].count if seen else None,
+        stale_reads=seen["stale_reads"].count if seen else None,
+        **{name: getattr(transition, name) for name in _SHOWN},
     )
 
 
@@ -99,7 +109,11 @@ def _published(evidence: Evidence) -> list[PublishedTable]:
     conditions = (
         "The paper doubled clusters of 6, 12 and 24 nodes; its transitions stand beside the first, second and third here."
     )
-    return published.tables(measured_by(lambda figure: _found(evidence, figure)), conditions=conditions) if published else []
+    return (
+        published.tables(measured_by(partial(_found, evidence), partial(interval_in, evidence)), conditions=conditions)
+        if published
+        else []
+    )
 
 
 def _found(evidence: Evidence, figure: Figure) -> Found:
@@ -151,7 +165,7 @@ def _of_variant(caveat: Caveat, work: ElasticitySummary) -> Caveat:
 
 def judged(claim: Claim, evidence: Evidence) -> JudgedClaim:
     """What summaries say of a claim."""
-    return judged_by(claim, evidence, {})
+    return judged_by(claim, evidence.about(roles_of(claim)), {})
 
 
 def _figures(evidence: Evidence) -> list[TransitionFigure]:

@@ -21,10 +21,11 @@ public final class CassandraNode {
     private CassandraNode() {
     }
 
-    /** Arguments: the address, the port, and that at which the lab asks what only the management knows. */
+    /** Arguments: the address, the port, that at which the lab asks what only the management knows, and that at which nodetool is called. */
     public static void main(String[] arguments) throws Exception {
         listen(arguments[0], Integer.parseInt(arguments[1]));
         Insight.listen(arguments[0], Integer.parseInt(arguments[2]));
+        NodetoolDoor.listen(arguments[0], Integer.parseInt(arguments[3]), Integer.parseInt(arguments[1]));
         CassandraDaemon.main(new String[0]);
     }
 

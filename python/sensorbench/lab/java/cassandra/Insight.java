@@ -6,6 +6,7 @@ import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
+import java.util.Collection;
 import java.util.Map;
 import java.util.TreeMap;
 
@@ -20,6 +21,7 @@ import javax.management.ObjectName;
 final class Insight implements Runnable {
     private static final int BACKLOG = 50;
     private static final String METRICS = "org.apache.cassandra.metrics:type=";
+    private static final ObjectName SERVICE = named("org.apache.cassandra.db:type=StorageService");
     private static final String TABLES = "org.apache.cassandra.db:type=Tables,*";
     /** What is told of the tables, and the attribute that has it. */
     private static final Map<String, String> OF_TABLES = Map.of(
@@ -56,6 +58,7 @@ final class Insight implements Runnable {
 
     private Map<String, Long> told() throws JMException {
         Map<String, Long> told = new TreeMap<>();
+        told.put("jmx.StorageService.Tokens", (long) ((Collection<?>) beans.getAttribute(SERVICE, "Tokens")).size());
         told.put("jmx.Compaction.PendingTasks", number("Compaction,name=PendingTasks", "Value"));
         for (GarbageCollectorMXBean collector : ManagementFactory.getGarbageCollectorMXBeans()) {
             told.merge("jmx.GarbageCollector.CollectionTime", collector.getCollectionTime(), Long::sum);
@@ -73,6 +76,14 @@ final class Insight implements Runnable {
             String bean = String.format("Table,keyspace=%s,scope=%s,name=%s",
                     table.getKeyProperty("keyspace"), table.getKeyProperty("table"), of.getKey());
             told.merge("jmx.Table." + of.getKey(), number(bean, of.getValue()), Long::sum);
+        }
+    }
+
+    private static ObjectName named(String name) {
+        try {
+            return new ObjectName(name);
+        } catch (JMException wrong) {
+            throw new IllegalArgumentException(wrong);
         }
     }
 

@@ -12,14 +12,18 @@ import java.util.Arrays;
 import java.util.Collections;
 import java.util.Comparator;
 import java.util.EnumSet;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Predicate;
 import java.util.stream.Collectors;
 
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.hbase.ClusterMetrics;
+import org.apache.hadoop.hbase.RegionMetrics;
 import org.apache.hadoop.hbase.ServerName;
 import org.apache.hadoop.hbase.TableName;
 import org.apache.hadoop.hbase.client.Admin;
@@ -210,20 +214,21 @@ final class HbaseAdmin implements Runnable {
     }
 
     /**
-     * Lets the balancer choose once, waits until its moves are over, and gives each server that is left without data a region with some.
-     * The balancer refuses to choose while regions move, or a dead server's are recovered.
+     * Lets the balancer choose once, waits until its moves are over, and then sees to it that all servers have equally many regions.
+     * The balancer refuses to choose while regions move, or a dead server's are recovered. It is called within the master, because it moves
+     * one region after the other until it answers, which takes longer than calls to the master may.
      */
-    private static Map<String, ?> balance(Admin admin) throws IOException, InterruptedException {
+    private Map<String, ?> balance(Admin admin) throws IOException, InterruptedException {
         int[] moves = {0};
         waitUntil(() -> {
-            BalanceResponse told = admin.balance(BalanceRequest.defaultInstance());
+            BalanceResponse told = cluster.master.balance(BalanceRequest.defaultInstance());
             moves[0] += told.getMovesExecuted();
             return told.isBalancerRan() && told.getMovesExecuted() == told.getMovesCalculated();
         });
         waitUntil(() -> inTransition(admin) == 0);
         // A move that was carried out may have left the region where it was: only a look at the servers tells.
         waitUntil(() -> {
-            int shared = shareData(admin);
+            int shared = evenOut(admin);
             moves[0] += shared;
             return shared == 0 && inTransition(admin) == 0;
         });
@@ -231,28 +236,43 @@ final class HbaseAdmin implements Runnable {
     }
 
     /**
-     * Moves regions of tables that are not HBase's own until each server has one, as far as there are enough of them; says how many.
-     * The balancer alone does not do that where regions are few: it may choose only regions of HBase's own tables, and HBase 2.6.4
-     * may open the first region that it moves to a new server on the old one again, yet count the move as executed.
+     * Moves regions of tables that are not HBase's own until no server has two more than another, first of those with data, then of the
+     * others; says how many. The balancer alone does not do that: it counts all regions alike, may choose only regions of HBase's own
+     * tables, and HBase 2.6.4 may open the first region that it moves to a new server on the old one again, yet count the move as
+     * executed.
      */
-    private static int shareData(Admin admin) throws IOException {
-        Map<ServerName, List<RegionInfo>> held = new TreeMap<>();
-        for (ServerName server : living(admin)) {
-            held.put(server, admin.getRegions(server).stream()
-                    .filter(region -> !region.getTable().isSystemTable())
-                    .collect(Collectors.toCollection(ArrayList::new)));
-        }
-        int moves = 0;
-        for (Map.Entry<ServerName, List<RegionInfo>> poor : held.entrySet()) {
-            List<RegionInfo> most = Collections.max(held.values(), Comparator.comparingInt(List::size));
-            if (poor.getValue().isEmpty() && most.size() > 1) {
-                RegionInfo region = most.remove(most.size() - 1);
-                admin.move(region.getEncodedNameAsBytes(), poor.getKey());
-                poor.getValue().add(region);
-                moves++;
+    private static int evenOut(Admin admin) throws IOException {
+        List<ServerName> servers = living(admin);
+        Set<String> withData = new HashSet<>();
+        for (ServerName server : servers) {
+            for (RegionMetrics told : admin.getRegionMetrics(server)) {
+                if (told.getStoreFileCount() > 0) {
+                    withData.add(RegionInfo.encodeRegionName(told.getRegionName()));
+                }
             }
         }
-        return moves;
+        return evenOut(admin, servers, region -> withData.contains(region.getEncodedName()))
+                + evenOut(admin, servers, region -> !withData.contains(region.getEncodedName()));
+    }
+
+    private static int evenOut(Admin admin, List<ServerName> servers, Predicate<RegionInfo> counts) throws IOException {
+        Map<ServerName, List<RegionInfo>> held = new TreeMap<>();
+        for (ServerName server : servers) {
+            held.put(server, admin.getRegions(server).stream()
+                    .filter(region -> !region.getTable().isSystemTable() && counts.test(region))
+                    .collect(Collectors.toCollection(ArrayList::new)));
+        }
+        Comparator<Map.Entry<ServerName, List<RegionInfo>>> bySize = Comparator.comparingInt(of -> of.getValue().size());
+        for (int moves = 0; true; moves++) {
+            List<RegionInfo> most = Collections.max(held.entrySet(), bySize).getValue();
+            Map.Entry<ServerName, List<RegionInfo>> fewest = Collections.min(held.entrySet(), bySize);
+            if (most.size() - fewest.getValue().size() < 2) {
+                return moves;
+            }
+            RegionInfo region = most.remove(most.size() - 1);
+            admin.move(region.getEncodedNameAsBytes(), fewest.getKey());
+            fewest.getValue().add(region);
+        }
     }
 
     /** A question to the cluster. */

@@ -6,6 +6,7 @@ import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
+import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 
@@ -115,7 +116,9 @@ final class RegionServerFigures implements Runnable {
         for (String name : new String[] {"memstore_heap_bytes", "memstore_off_heap_bytes", "store_files", "store_file_bytes"}) {
             told.put(name, 0L);
         }
-        for (HRegion region : RegionRequests.open()) {
+        List<HRegion> open = RegionRequests.open();
+        told.put("table_regions", (long) open.size());
+        for (HRegion region : open) {
             told.merge("memstore_heap_bytes", region.getMemStoreHeapSize(), Long::sum);
             told.merge("memstore_off_heap_bytes", region.getMemStoreOffHeapSize(), Long::sum);
             for (HStore store : region.getStores()) {

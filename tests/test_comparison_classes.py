@@ -1,4 +1,4 @@
-"""Variants of different consistency levels: each is ranked within its own, and nobody wins over another level."""
+"""Variants of different consistency levels and durability classes: each is ranked within its own, and nobody wins over another class."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -7,10 +7,11 @@ from typing import Any, cast
 import pytest
 
 from sensorbench.analysis.promises import levels_of, promises_of_quorums
-from sensorbench.benchmarks.comparison.consistency import consistency_levels
+from sensorbench.benchmarks.comparison.classes import class_caveats, consistency_levels, durability_classes
 from sensorbench.report import answer
 from sensorbench.report.slowdowns import slowdowns
 from sensorbench.results import ComparisonResult
+from sensorbench.results.durability import durability_of, durability_rules
 from sensorbench.results.page import Table
 from sensorbench.results.summary.comparison import LoadFigures, RankedVariant, Ranking
 from sensorbench.verification.guarantees import promised
@@ -103,7 +104,7 @@ def test_each_level_has_a_fastest_variant(summary: dict[str, Any]) -> None:
 def test_nobody_wins_over_another_level(summary: dict[str, Any]) -> None:
     ranking = mixed(WEAK_ONES[0], STRONG_ONES[0])
     headline = answer.headline(summary_of(summary, ranking))
-    assert headline == "Variants are of different consistency levels, so that nobody is the fastest."
+    assert headline == "Variants differ in consistency level or durability, so none is ranked the fastest."
 
 
 def test_slowdowns_are_those_within_a_level(summary: dict[str, Any]) -> None:
@@ -124,3 +125,63 @@ def test_promises_are_of_both_levels() -> None:
     strong = promised("quorums", ring(read_consistency="one", write_consistency="all"))
     assert strong is not None
     assert strong["stale_reads"].is_made
+
+
+@pytest.mark.parametrize(
+    ("database", "settings", "durability"),
+    [
+        ("Redis", {"appendonly": "no", "appendfsync": "everysec"}, "memory"),
+        ("Redis", {"appendonly": "yes", "appendfsync": "everysec"}, "cache"),
+        ("Redis", {"appendonly": "yes", "appendfsync": "always"}, "disk"),
+        ("PostgreSQL", {"fsync": "on", "synchronous_commit": "on"}, "disk"),
+        ("PostgreSQL", {"fsync": "off", "synchronous_commit": "on"}, "cache"),
+        ("PostgreSQL", {"fsync": "on", "synchronous_commit": "off"}, "memory"),
+        ("MariaDB", {"innodb_flush_log_at_trx_commit": "2"}, "cache"),
+        ("Apache Cassandra", {"commitlog_sync": "periodic", "durable_writes": "true"}, "cache"),
+        ("Apache Cassandra", {"commitlog_sync": "BATCH", "durable_writes": "true"}, "disk"),
+        ("Apache Cassandra", {"commitlog_sync": "batch", "durable_writes": "false"}, "memory"),
+        ("SQLite", {"synchronous": "1", "journal_mode": "wal"}, "cache"),
+        ("SQLite", {"synchronous": "2", "journal_mode": "wal"}, "disk"),
+        # A server that reports nothing, and one that nobody knows.
+        ("PostgreSQL", {}, None),
+        ("Papyrus", {"fsync": "on"}, None),
+    ],
+)
+def test_a_durability_class_follows_from_settings(database: str, settings: dict[str, str], durability: str | None) -> None:
+    assert durability_of(database, settings) == durability
+
+
+def test_every_database_with_rules_has_a_source() -> None:
+    assert all(rules.source and rules.rules for rules in durability_rules().values())
+
+
+def durable(**databases: str) -> ComparisonResult:
+    """Variants of databases that acknowledge in their own default way."""
+    settings = {"SQLite": {"synchronous": "2"}, "Redis": {"appendonly": "no"}, "Papyrus": {}}
+    result = result_of({variant: settings[database] for variant, database in databases.items()})
+    for variant, database in databases.items():
+        cast("Any", result.loads[variant].description).database = database
+    return result
+
+
+def test_writes_of_other_durability_are_told_apart() -> None:
+    classes = durability_classes(durable(a="SQLite", b="Redis", c="Papyrus"))
+    assert classes == {
+        "a": "acknowledged on disk",
+        "b": "acknowledged in the server's memory",
+        "c": "durability not known",
+    }
+    assert durability_classes(durable(a="SQLite", b="SQLite")) == {}
+    (caveat,) = class_caveats({}, classes)
+    assert caveat.kind == "durability"
+    assert "At operations that write, each is ranked within its own class" in caveat.text
+
+
+def test_a_class_of_durability_has_a_fastest_variant() -> None:
+    on_disk = place("sqlite-star", 4e-4).model_copy(update={"durability": "acknowledged on disk"})
+    in_memory = place("redis-by_sensor", 1e-4).model_copy(update={"durability": "acknowledged in the server's memory"})
+    ranking = mixed(on_disk, in_memory)
+    assert answer.winners(ranking) == (
+        "redis · by_sensor (acknowledged in the server's memory); sqlite · star (acknowledged on disk)"
+    )
+    assert [ranking.best_for(of).variant for of in ranking.places] == ["redis-by_sensor", "sqlite-star"]

@@ -1,6 +1,5 @@
-//! An operation that reads: PromQL, or the readings as they were written, a line for each series.
-
-use std::time::{SystemTime, UNIX_EPOCH};
+//! An operation that reads by PromQL: what a query answers at one time or at the end of each step, or the readings as they were written.
+//! VictoriaMetrics and Prometheus share it; what they differ in is an [`Export`] and the [`Scope`].
 
 use std::borrow::Cow;
 
@@ -13,14 +12,24 @@ use serde::Deserialize;
 use crate::answer::push;
 use crate::connection::{Body, Call, ENCODED};
 use crate::json::{Reader, Scalar};
-use crate::protocol::Reading;
+use crate::protocol::{Reading, Scope};
 use crate::template::{Language, Piece, Template, quoted, tag_text};
+use crate::times::{ms, now_ms, seconds, step_ms};
 
 const LANGUAGE: Language = Language { identifiers: false, own: true };
 /// Stands for the stretch of time between `from` and `to`.
 const RANGE: &str = "[:range]";
 /// The unit of times: ms in µs.
 const UNIT_US: i64 = 1000;
+
+/// How a server gives away readings as they were written.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Export {
+    /// By a request of its own, which answers with a line for each series.
+    Lines,
+    /// As PromQL's answer to a selector with a stretch of time, which is a matrix.
+    Matrix,
+}
 
 /// `[operation.NAME]` of a schema file.
 #[derive(Deserialize)]
@@ -31,18 +40,23 @@ struct ReadText {
     from: Option<String>,
     to: Option<String>,
     at: Option<String>,
+    step: Option<String>,
     row: Option<Vec<String>>,
 }
 
 pub struct MetricsReading {
     name: String,
     exports: bool,
+    export: Export,
+    ranges_include_start: bool,
     /// The query or selector; None stands for the stretch of time.
     pieces: Vec<Option<Piece>>,
     from: Option<usize>,
     to: Option<usize>,
     /// The one time that is asked for.
     at: Option<usize>,
+    /// The stretches between `from` and `to` that have an answer each, in ms.
+    step: Option<i64>,
     parameters: Vec<Parameter>,
     columns: Vec<Column>,
     /// Where each column is in the answer.
@@ -57,7 +71,7 @@ struct Times {
 }
 
 impl MetricsReading {
-    pub fn of(namespace: &str, operation: &Operation) -> Result<Self, DriverError> {
+    pub fn of(scope: &Scope, export: Export, operation: &Operation) -> Result<Self, DriverError> {
         let path = format!("operation.{}", operation.name);
         let text: ReadText = parse_part(&path, &operation.statement)?;
         let (statement, key) = match (&text.query, &text.export) {
@@ -73,7 +87,7 @@ impl MetricsReading {
             }
             let template = Template::of(operation, &at, part, LANGUAGE)?;
             pieces.extend(template.0.into_iter().map(|piece| match piece {
-                Piece::Own(name) => Some(Piece::Text(format!("{namespace}:{name}"))),
+                Piece::Own(name) => Some(Piece::Text(format!("{}{name}", scope.prefix))),
                 other => Some(other),
             }));
         }
@@ -92,6 +106,11 @@ impl MetricsReading {
         if pieces.contains(&None) && (from.is_none() || to.is_none()) {
             return Err(SchemaError::at(at, "[:range] is the stretch between from and to; expected both").into());
         }
+        let step = text.step.as_deref().map(|text| step_ms(&path, text)).transpose()?;
+        if step.is_some() && (export == Export::Lines || key == "export" || !pieces.contains(&None)) {
+            let message = "expected no step, or a query of Prometheus with [:range], from and to";
+            return Err(SchemaError::at(format!("{path}.step"), message).into());
+        }
         let row = text.row.unwrap_or_else(|| operation.columns.iter().map(|column| column.name.clone()).collect());
         if row.len() != operation.columns.len() {
             let message = format!("expected {} names, one for each column of the operation", operation.columns.len());
@@ -100,10 +119,13 @@ impl MetricsReading {
         Ok(Self {
             name: operation.name.clone(),
             exports: text.export.is_some(),
+            export,
+            ranges_include_start: scope.ranges_include_start,
             pieces,
             from,
             to,
             at: only,
+            step,
             parameters: operation.parameters.clone(),
             columns: operation.columns.clone(),
             row,
@@ -141,7 +163,7 @@ impl MetricsReading {
         let mut statement = String::with_capacity(256);
         for piece in &self.pieces {
             match piece {
-                None => statement.push_str(&format!("[{}ms]", times.last - times.first + 1)),
+                None => statement.push_str(&self.range(times)?),
                 Some(Piece::Text(text)) => statement.push_str(text),
                 Some(Piece::Value(place, _)) => {
                     let text = tag_text(parameters[*place].as_ref());
@@ -152,6 +174,53 @@ impl MetricsReading {
             }
         }
         Ok(statement)
+    }
+
+    /// The stretch of time that a query reads, which ends at the time that is asked for.
+    fn range(&self, times: Times) -> Result<String, DriverError> {
+        let length = self.step.unwrap_or(times.last - times.first + 1) - i64::from(self.ranges_include_start);
+        if length == 0 {
+            let message = "a stretch of 1 ms is shorter than what this server's PromQL can ask for, which is 2 ms";
+            return Err(self.refused(ConversionError(message.to_owned())));
+        }
+        Ok(format!("[{length}ms]"))
+    }
+
+    /// One series of a matrix: labels, and pairs of a time in seconds and a value.
+    fn read_matrix_series(&self, reader: &mut Reader, times: Times, rows: &mut Rows) -> Result<(), ConversionError> {
+        let mut labels: Vec<(Cow<str>, Cow<str>)> = Vec::new();
+        reader.object(|reader, key| match key.as_ref() {
+            "metric" => reader.object(|reader, label| {
+                labels.push((label, reader.string()?));
+                Ok(())
+            }),
+            // They come after the labels.
+            "values" => reader.list(|reader| {
+                let mut pair = [Scalar::Null, Scalar::Null];
+                let mut length = 0;
+                reader.list(|reader| {
+                    let element = reader.scalar()?;
+                    if let Some(place) = pair.get_mut(length) {
+                        *place = element;
+                    }
+                    length += 1;
+                    Ok(())
+                })?;
+                let [Scalar::Number(time), value] = &pair else {
+                    return Err(ConversionError("a value of the answer has no time".to_owned()));
+                };
+                let time = ms(time).ok_or_else(|| ConversionError(format!("expected a time in seconds, found {time}")))?;
+                // A step's answer is that of its end; rows have its start.
+                let time = time + self.step.map_or(0, |step| 1 - step);
+                // Where ranges have both of their ends, the ms before the first is in the answer.
+                if time < times.first {
+                    return Ok(());
+                }
+                let mut text = itoa::Buffer::new();
+                self.push_row(&labels, Some(text.format(time)), value, rows)
+            }),
+            _ => reader.skip(),
+        })
     }
 
     /// One series: labels, and values with their times.
@@ -224,14 +293,23 @@ impl MetricsReading {
         Ok(())
     }
 
-    /// The answer to a query, which is a vector.
+    /// Whether the answer has several times of a series.
+    fn has_matrix(&self) -> bool {
+        self.step.is_some() || (self.exports && self.export == Export::Matrix)
+    }
+
+    /// The answer to a query, which is a vector or a matrix.
     fn read_query(&self, reader: &mut Reader, times: Times, rows: &mut Rows) -> Result<(), ConversionError> {
         reader.object(|reader, key| match key.as_ref() {
             "data" => reader.object(|reader, key| match key.as_ref() {
-                "resultType" => match reader.string()?.as_ref() {
-                    "vector" => Ok(()),
-                    other => Err(ConversionError(format!("the query answers with a {other}; expected a vector"))),
-                },
+                "resultType" => {
+                    let (found, expected) = (reader.string()?, if self.has_matrix() { "matrix" } else { "vector" });
+                    if found == expected {
+                        return Ok(());
+                    }
+                    Err(ConversionError(format!("the query answers with a {found}; expected a {expected}")))
+                }
+                "result" if self.has_matrix() => reader.list(|reader| self.read_matrix_series(reader, times, rows)),
                 "result" => reader.list(|reader| self.read_series(reader, times, rows)),
                 _ => reader.skip(),
             }),
@@ -240,25 +318,31 @@ impl MetricsReading {
     }
 }
 
-/// Milliseconds as seconds, which requests have.
-fn seconds(ms: i64) -> String {
-    format!("{}.{:03}", ms.div_euclid(1000), ms.rem_euclid(1000))
-}
-
 impl Reading for MetricsReading {
     fn call(&self, parameters: &[Value]) -> Result<Option<Call>, DriverError> {
         let times = self.times(parameters)?;
         if times.last < times.first {
             return Ok(None);
         }
-        let statement = self.statement(parameters, times)?;
+        let mut statement = self.statement(parameters, times)?;
+        if self.exports && self.export == Export::Matrix {
+            statement.push_str(&format!("[{}ms]", times.last - times.first + 1));
+        }
         let encoded = utf8_percent_encode(&statement, ENCODED);
-        let (path, form) = if self.exports {
-            let (start, end) = (seconds(times.first), seconds(times.last));
-            ("/api/v1/export", format!("match%5B%5D={encoded}&start={start}&end={end}"))
-        } else {
+        let (start, end) = (seconds(times.first), seconds(times.last));
+        let (path, form) = match (self.step, self.export) {
+            (Some(step), _) => {
+                if (times.last - times.first + 1) % step != 0 {
+                    let message = format!("the stretch from {start} s to {end} s is no whole number of steps");
+                    return Err(self.refused(ConversionError(message)));
+                }
+                let (first_end, step) = (seconds(times.first + step - 1), seconds(step));
+                ("/api/v1/query_range", format!("query={encoded}&start={first_end}&end={end}&step={step}"))
+            }
+            (None, Export::Lines) if self.exports => ("/api/v1/export", format!("match%5B%5D={encoded}&start={start}&end={end}")),
             // Without the cache of answers, which knows nothing of late points.
-            ("/api/v1/query", format!("query={encoded}&time={}&nocache=1", seconds(times.last)))
+            (None, Export::Lines) => ("/api/v1/query", format!("query={encoded}&time={end}&nocache=1")),
+            (None, Export::Matrix) => ("/api/v1/query", format!("query={encoded}&time={end}")),
         };
         Ok(Some(Call { path: path.to_owned(), body: Some(Body::Form(form)) }))
     }
@@ -266,14 +350,11 @@ impl Reading for MetricsReading {
     fn read(&self, line: &[u8], parameters: &[Value], rows: &mut Rows) -> Result<(), DriverError> {
         let times = self.times(parameters)?;
         let mut reader = Reader::new(line);
+        let is_line = self.exports && self.export == Export::Lines;
         let outcome =
-            if self.exports { self.read_series(&mut reader, times, rows) } else { self.read_query(&mut reader, times, rows) };
+            if is_line { self.read_series(&mut reader, times, rows) } else { self.read_query(&mut reader, times, rows) };
         outcome.map_err(|error| self.refused(error))
     }
-}
-
-pub fn now_ms() -> i64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as i64)
 }
 
 #[cfg(test)]
@@ -283,6 +364,11 @@ mod tests {
     use super::*;
 
     fn reading(statement: serde_json::Value) -> Result<MetricsReading, DriverError> {
+        reading_by(Export::Lines, false, statement)
+    }
+
+    fn reading_by(export: Export, includes_start: bool, statement: serde_json::Value) -> Result<MetricsReading, DriverError> {
+        let scope = Scope { ranges_include_start: includes_start, ..Scope::new("ours", "ours:") };
         let operation = json!({
             "name": "q",
             "parameters": [
@@ -292,7 +378,7 @@ mod tests {
             "columns": [{"name": "time", "type": "timestamp"}, {"name": "v", "type": "double"}, {"name": "site", "type": "integer"}],
             "statement": statement,
         });
-        MetricsReading::of("ours", &serde_json::from_value(operation).unwrap())
+        MetricsReading::of(&scope, export, &serde_json::from_value(operation).unwrap())
     }
 
     fn parameters(sensor: &str, from: i64, to: i64) -> [Value; 4] {
@@ -350,6 +436,38 @@ mod tests {
     }
 
     #[test]
+    fn matrices_have_the_times_that_were_asked_for() {
+        let row = json!(["time", "value", "site"]);
+        let times = json!({"export": "::m_v", "from": ":from", "to": ":to", "row": row});
+        let export = reading_by(Export::Matrix, true, times).unwrap();
+        let values = parameters("a", 1_000_000, 3_000_000);
+        assert_eq!(sent(&export, &values).unwrap(), "/api/v1/query query=ours:m_v[2000ms]&time=2.999");
+        let mut rows = Rows::new();
+        let answer = br#"{"status":"success","data":{"resultType":"matrix","result":[{"metric":{"site":"7"},"values":[[0.999,"1"],[1,"2"],[2.5,"+Inf"]]}]}}"#;
+        export.read(answer, &values, &mut rows).unwrap();
+        let read = |rows: &Rows| rows.iter().map(|row| (row.value(0).to_value(), row.value(1).to_value())).collect::<Vec<_>>();
+        let row_of = |ms: i64, value| (Value::Timestamp(ms * 1000), Value::Double(value));
+        assert_eq!(read(&rows), [row_of(1000, 2.0), row_of(2500, f64::INFINITY)]);
+        let hours = json!({"query": "avg_over_time(::m_v[:range])", "from": ":from", "to": ":to", "step": "1s", "row": row});
+        for (includes_start, range) in [(true, 999), (false, 1000)] {
+            let means = reading_by(Export::Matrix, includes_start, hours.clone()).unwrap();
+            let expected =
+                format!("/api/v1/query_range query=avg_over_time(ours:m_v[{range}ms])&start=1.999&end=2.999&step=1.000");
+            assert_eq!(sent(&means, &values).unwrap(), expected);
+            let mut rows = Rows::new();
+            let answer =
+                br#"{"data":{"resultType":"matrix","result":[{"metric":{"site":"7"},"values":[[1.999,"1"],[2.999,"2"]]}]}}"#;
+            means.read(answer, &values, &mut rows).unwrap();
+            assert_eq!(read(&rows), [row_of(1000, 1.0), row_of(2000, 2.0)]);
+            let uneven = means.call(&parameters("a", 0, 1_500_000)).unwrap_err().to_string();
+            assert!(uneven.contains("no whole number of steps"), "{uneven}");
+        }
+        let peak = json!({"query": "max_over_time(::m_v[:range])", "from": ":from", "to": ":to", "row": row});
+        let peak = reading_by(Export::Matrix, true, peak).unwrap();
+        assert!(peak.call(&parameters("a", 1000, 2000)).unwrap_err().to_string().contains("shorter than"));
+    }
+
+    #[test]
     fn schemas_that_cannot_work_are_refused() {
         for (statement, expected) in [
             (json!({}), "operation.q: expected query or export"),
@@ -358,6 +476,8 @@ mod tests {
             (json!({"query": "x", "from": ":site"}), "operation.q.from: \":site\": expected a timestamp"),
             (json!({"export": "x", "at": ":to", "to": ":to"}), "operation.q.at: expected either at"),
             (json!({"query": "x", "row": ["time"]}), "operation.q.row: expected 3 names"),
+            (json!({"query": "x", "step": "1w"}), "operation.q.step: \"1w\": expected a whole number"),
+            (json!({"query": "x", "step": "1h"}), "operation.q.step: expected no step"),
         ] {
             let message = reading(statement).err().unwrap().to_string();
             assert!(message.starts_with(expected), "{message}");

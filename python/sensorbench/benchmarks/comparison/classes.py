@@ -1,9 +1,18 @@
-"""Consistency levels of variants: those of different ones are shown side by side, without a winner."""
+"""What variants are ranked within: consistency levels, and durability classes. Those of different ones are shown side by side, without a winner."""
 
 from collections.abc import Iterable, Mapping
 
 from sensorbench.analysis.promises import levels_of, replicas_of
 from sensorbench.results import ComparisonResult, VariantManifest
+from sensorbench.results.durability import durability_of
+from sensorbench.results.summary.envelope import Caveat
+
+_NOT_KNOWN = "durability not known"
+_DURABLE = {
+    "memory": "acknowledged in the server's memory",
+    "cache": "acknowledged in the operating system's cache",
+    "disk": "acknowledged on disk",
+}
 
 
 def consistency_levels(result: ComparisonResult, operations: Iterable[str]) -> dict[str, str]:
@@ -17,6 +26,30 @@ def consistency_levels(result: ComparisonResult, operations: Iterable[str]) -> d
     names = list(operations)
     levels = {variant.id: _level(variant, _settings(result, variant.id), names, result) for variant in result.manifest.variants}
     return levels if len(set(levels.values())) > 1 else {}
+
+
+def durability_classes(result: ComparisonResult) -> dict[str, str]:
+    """Where the writes of each variant are when they are acknowledged, in words; empty where that is the same for all variants."""
+    found = {}
+    for variant, load in result.loads.items():
+        known = durability_of(load.description.database, load.description.settings)
+        found[variant] = _DURABLE[known] if known else _NOT_KNOWN
+    return found if len(set(found.values())) > 1 else {}
+
+
+def class_caveats(levels: Mapping[str, str], durabilities: Mapping[str, str]) -> list[Caveat]:
+    """What readers must know of variants that are not ranked against one another."""
+    found = []
+    if levels:
+        named = "; ".join(dict.fromkeys(level or "a database without levels" for level in levels.values()))
+        text = f"Variants are of different consistency levels ({named}). Each is ranked within its own."
+        found.append(Caveat(kind="consistency", text=text, action="Give them the same levels to have one ranking."))
+    if durabilities:
+        named = "; ".join(dict.fromkeys(durabilities.values()))
+        text = f"Writes of the variants are not equally durable ({named}). At operations that write, each is ranked within its own class."
+        action = "Set the servers to the same durability to have one ranking."
+        found.append(Caveat(kind="durability", text=text, action=action))
+    return found
 
 
 def _settings(result: ComparisonResult, variant: str) -> Mapping[str, str]:

@@ -1,4 +1,4 @@
-//! The server's metrics of itself, as Prometheus writes them.
+//! A server's metrics of itself, as Prometheus writes them.
 
 use std::collections::BTreeMap;
 

@@ -1,0 +1,251 @@
+//! What the engine and this driver cost on top of hyper: the client's CPU time per operation, of a run and of a hand-written loop that sends
+//! the same requests over as many connections and parses the same answers. Both are measured in alternation and the ratio counts.
+
+#[path = "overhead/by_hand.rs"]
+mod by_hand;
+
+use arrow_array::RecordBatch;
+use sensorbench_dataset::array_of;
+use sensorbench_driver::contract::owner;
+use sensorbench_driver::{Database, Driver, Intent, Schema, TargetUrl, Type, ValueRef};
+use sensorbench_driver_http::{CLICKHOUSE, INFLUXDB, VICTORIAMETRICS};
+use sensorbench_engine::overhead::{compare, load, rows, scattered, through_the_engine};
+use serde_json::{Value as Json, json};
+
+use self::by_hand::{Loop, Message};
+
+const NAMESPACE: &str = "bench_overhead";
+const ROWS: i64 = 1_000_000;
+/// The first id. Ids are times in ms for VictoriaMetrics, which takes 0 for now, and is not exact in the first minutes of 1970.
+const FIRST: i64 = 1_000_000_000;
+const WRITES: u64 = 4_000;
+const READS: u64 = 1_000;
+/// Rows per answer of a read of a range.
+const RANGE: i64 = 100;
+
+/// An operation of the schema, and what a hand-written loop does for it.
+struct Case {
+    operation: &'static str,
+    operations: u64,
+    /// The request for an id.
+    message: fn(i64) -> Message,
+    /// What is made of the answer for an id: how many rows it has.
+    parse: fn(&[u8], i64) -> usize,
+}
+
+/// A database with its schema and cases.
+struct Bench {
+    database: &'static dyn Database,
+    schema: Schema,
+    /// An id as a time.
+    unit_us: i64,
+    cases: Vec<Case>,
+}
+
+fn schema(create: &Json, operations: &Json) -> Schema {
+    let columns = json!([{"name": "id", "type": "integer"}, {"name": "value", "type": "double"}]);
+    serde_json::from_value(json!({"create": create, "tables": {"t": columns}, "operations": operations})).expect("a schema")
+}
+
+/// A write of a row into the table `w`, which nobody reads.
+fn write() -> Json {
+    let columns = json!([{"name": "id", "type": "integer"}, {"name": "value", "type": "double"}]);
+    json!({"name": "write", "parameters": columns, "statement": {"write": "w"}})
+}
+
+/// A read of a range of times that answers with these columns.
+fn read(name: &str, columns: &Json, statement: &Json) -> Json {
+    let times = json!([{"name": "from", "type": "timestamp"}, {"name": "to", "type": "timestamp"}]);
+    json!({"name": name, "parameters": times, "columns": columns, "statement": statement})
+}
+
+fn value(id: i64) -> f64 {
+    id as f64 / 7.0
+}
+
+/// Ids are times in µs.
+fn influxdb() -> Bench {
+    let create = json!({"points": {
+        "t": {"fields": ["id", "value"], "time": "id"},
+        "w": {"fields": ["value"], "time": "id"},
+    }});
+    let columns = json!([{"name": "id", "type": "integer"}, {"name": "value", "type": "double"}]);
+    let ranged = json!({"query": "SELECT id, value FROM t WHERE time >= :from AND time < :to"});
+    Bench {
+        database: &INFLUXDB,
+        schema: schema(&create, &json!([write(), read("read", &columns, &ranged)])),
+        unit_us: 1,
+        cases: vec![
+            Case {
+                operation: "write",
+                operations: WRITES,
+                message: |id| {
+                    Message::data(
+                        format!("/write?db={NAMESPACE}&precision=u"),
+                        format!("w value={} {id}\n", value(id)).into_bytes(),
+                    )
+                },
+                parse: |_, _| 1,
+            },
+            Case {
+                operation: "read",
+                operations: READS,
+                message: |id| {
+                    let (from, to) = (id * 1000, (id + RANGE) * 1000);
+                    let query = "SELECT%20id%2C%20value%20FROM%20t%20WHERE%20time%20%3E%3D%20%24p0%20AND%20time%20%3C%20%24p1";
+                    let bound = format!("%7B%22p0%22%3A{from}%2C%22p1%22%3A{to}%7D");
+                    Message::form("/query", format!("db={NAMESPACE}&epoch=u&chunked=true&q={query}&params={bound}"))
+                },
+                parse: |answer, _| by_hand::influxql(answer),
+            },
+        ],
+    }
+}
+
+/// Ids are times in ms.
+fn victoriametrics() -> Bench {
+    let create = json!({"points": {
+        "t": {"fields": ["value"], "time": "id"},
+        "w": {"fields": ["value"], "time": "id"},
+    }});
+    let columns = json!([{"name": "time", "type": "timestamp"}, {"name": "value", "type": "double"}]);
+    let range = json!({"export": "::t_value", "from": ":from", "to": ":to"});
+    let peak = json!({"query": "max_over_time(::t_value[:range])", "from": ":from", "to": ":to"});
+    let operations = json!([write(), read("export", &columns, &range), read("query", &json!([columns[1]]), &peak)]);
+    Bench {
+        database: &VICTORIAMETRICS,
+        schema: schema(&create, &operations),
+        unit_us: 1000,
+        cases: vec![
+            Case {
+                operation: "write",
+                operations: WRITES,
+                message: |id| {
+                    Message::data(
+                        "/write?precision=ms".to_owned(),
+                        format!("{NAMESPACE}:w value={} {id}\n", value(id)).into_bytes(),
+                    )
+                },
+                parse: |_, _| 1,
+            },
+            Case {
+                operation: "export",
+                operations: READS,
+                message: |id| {
+                    let (start, end) = (seconds(id), seconds(id + RANGE - 1));
+                    Message::form("/api/v1/export", format!("match%5B%5D={NAMESPACE}%3At_value&start={start}&end={end}"))
+                },
+                parse: |answer, id| by_hand::export(answer, id..id + RANGE),
+            },
+            Case {
+                operation: "query",
+                operations: READS,
+                message: |id| {
+                    let query = format!("max_over_time%28{NAMESPACE}%3At_value%5B{RANGE}ms%5D%29");
+                    let time = seconds(id + RANGE - 1);
+                    Message::form("/api/v1/query", format!("query={query}&time={time}&nocache=1"))
+                },
+                parse: |answer, _| by_hand::vector(answer),
+            },
+        ],
+    }
+}
+
+fn seconds(ms: i64) -> String {
+    format!("{}.{:03}", ms / 1000, ms % 1000)
+}
+
+/// Single rows go into a table in memory: of a MergeTree each would be a part, and the server would soon refuse more.
+fn clickhouse() -> Bench {
+    let create = json!({"statements": [
+        "CREATE TABLE t (id Int64, value Float64) ENGINE = MergeTree() ORDER BY id",
+        "CREATE TABLE w (id Int64, value Float64) ENGINE = Memory",
+    ]});
+    let columns = json!([{"name": "id", "type": "integer"}, {"name": "value", "type": "double"}]);
+    // A time is a number of µs.
+    let ranged = json!({"statement": "SELECT id, value FROM t WHERE id >= intDiv(:from, 1000) AND id < intDiv(:to, 1000)"});
+    Bench {
+        database: &CLICKHOUSE,
+        schema: schema(&create, &json!([write(), read("read", &columns, &ranged)])),
+        unit_us: 1000,
+        cases: vec![
+            Case {
+                operation: "write",
+                operations: WRITES,
+                message: |id| {
+                    let statement = format!(
+                        "INSERT%20INTO%20%60{NAMESPACE}%60.%60w%60%20%28%60id%60%2C%20%60value%60%29%20FORMAT%20RowBinary"
+                    );
+                    let row = [id.to_le_bytes(), value(id).to_le_bytes()].concat();
+                    Message::data(format!("/?database={NAMESPACE}&query={statement}"), row)
+                },
+                parse: |_, _| 1,
+            },
+            Case {
+                operation: "read",
+                operations: READS,
+                message: |id| {
+                    let (from, to) = (id * 1000, (id + RANGE) * 1000);
+                    let statement = format!(
+                        "SELECT id, value FROM t WHERE id >= intDiv({from}, 1000) AND id < intDiv({to}, 1000) FORMAT Native"
+                    );
+                    let path = format!("/?database={NAMESPACE}&readonly=2&low_cardinality_allow_in_native_format=0");
+                    Message::data(path, statement.into_bytes())
+                },
+                parse: |answer, _| by_hand::native(answer),
+            },
+        ],
+    }
+}
+
+/// The parameters of an operation for each id: where the range begins and ends, or the row.
+fn parameters(operation: &str, ids: &[i64], unit_us: i64) -> RecordBatch {
+    if operation == "write" {
+        return rows(ids.iter().copied());
+    }
+    let times = |offset: i64| array_of(Type::Timestamp, ids.iter().map(|id| ValueRef::Timestamp((id + offset) * unit_us)));
+    RecordBatch::try_from_iter([("from", times(0)), ("to", times(RANGE))]).expect("columns of one length")
+}
+
+/// Measures the cases of one database, which has its rows already.
+fn measure(bench: &Bench, url: &str, open: &dyn Fn(&str) -> Box<dyn Driver>, case: &Case, concurrency: usize) {
+    let driver = open(&format!("&connections={concurrency}"));
+    driver.guard(&owner()).attach(&bench.schema, Intent::Attach).unwrap();
+    let operation = bench.schema.operations.iter().find(|operation| operation.name == case.operation).expect("an operation");
+    let ids: Vec<_> = scattered(case.operations, ROWS - RANGE).into_iter().map(|id| FIRST + id).collect();
+    let parameters = parameters(case.operation, &ids, bench.unit_us);
+    let rows_per_answer = if case.operation == "read" || case.operation == "export" { RANGE as usize } else { 1 };
+    let by_hand = Loop { message: case.message, parse: case.parse, rows_per_answer, concurrency };
+    compare(
+        &format!("{}_cpu_ratio_{}_{concurrency}_in_flight", bench.database.name(), case.operation),
+        ids.len(),
+        1,
+        || through_the_engine(driver.as_ref(), operation, &parameters, concurrency),
+        || by_hand.cpu_s(url, &ids),
+    );
+}
+
+fn main() {
+    let url = std::env::var("SENSORBENCH_TEST_URL").expect("SENSORBENCH_TEST_URL names the server");
+    let bench = match url.split(':').next() {
+        Some("influxdb") => influxdb(),
+        Some("victoriametrics") => victoriametrics(),
+        Some("clickhouse") => clickhouse(),
+        other => panic!("no server is called {other:?}"),
+    };
+    let open = |options: &str| {
+        let url = format!("{url}?namespace={NAMESPACE}{options}");
+        bench.database.open(&TargetUrl::parse(&url).unwrap()).unwrap()
+    };
+    let driver = open("");
+    driver.guard(&owner()).create(&bench.schema, "", Intent::Replace).unwrap();
+    let batches = (FIRST..FIRST + ROWS).step_by(50_000).map(|start| rows(start..start + 50_000)).collect();
+    load(&format!("{}_load_rows_per_s", bench.database.name()), driver.as_ref(), "t", batches);
+    driver.settle().unwrap();
+    for case in &bench.cases {
+        for concurrency in [1, 16] {
+            measure(&bench, &url, &open, case, concurrency);
+        }
+    }
+    driver.guard(&owner()).remove().unwrap();
+}

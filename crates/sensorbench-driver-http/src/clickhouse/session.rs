@@ -1,0 +1,144 @@
+//! Executing operations.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use futures::future::LocalBoxFuture;
+use sensorbench_driver::{
+    AsyncConnector, AsyncSession, Column, DriverError, Executing, Operation, Request, Rows, SchemaError, Value, parse_part,
+};
+
+use serde::Deserialize;
+
+use super::native::Answer;
+use super::statement::Statement;
+use super::table::Table;
+use crate::connection::Call;
+use crate::load::Form;
+use crate::pool::Pool;
+use crate::session::connected;
+use crate::target::Target;
+
+/// A call for rows, whose columns come without dictionaries.
+pub fn reading(database: &str, settings: &str, statement: String) -> Call {
+    let path = format!("/?database={database}&readonly=2&low_cardinality_allow_in_native_format=0{settings}");
+    Call::post(path, format!("{statement} FORMAT Native").into_bytes())
+}
+
+/// An operation, ready to be executed.
+#[derive(Clone)]
+pub enum Prepared {
+    Read(Statement, Vec<Column>),
+    /// A statement that returns nothing.
+    Run(Statement),
+    /// A row of a table, whose columns are parameters in these places.
+    Write(Table, Vec<usize>),
+}
+
+impl Prepared {
+    /// Refuses an operation that cannot work, as far as that is known without a server.
+    pub fn check(operation: &Operation) -> Result<(), DriverError> {
+        if written(operation)?.is_none() {
+            Statement::of(operation)?;
+        }
+        Ok(())
+    }
+
+    /// An operation; `table` finds a table with these of its columns.
+    pub fn of(operation: &Operation, table: impl FnOnce(&WriteText) -> Result<Table, DriverError>) -> Result<Self, DriverError> {
+        let Some(text) = written(operation)? else {
+            let statement = Statement::of(operation)?;
+            return Ok(if operation.columns.is_empty() {
+                Self::Run(statement)
+            } else {
+                Self::Read(statement, operation.columns.clone())
+            });
+        };
+        let table = table(&text)?;
+        let place = |column: &str| operation.require_parameter(text.columns.get(column).map_or(column, String::as_str));
+        let places = table.columns().map(place).collect::<Result<_, _>>()?;
+        Ok(Self::Write(table, places))
+    }
+}
+
+/// `[operation.NAME]` that writes a row of a table; a column has the parameter of its own name, if no other one is named.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WriteText {
+    pub write: String,
+    #[serde(default)]
+    pub columns: BTreeMap<String, String>,
+}
+
+/// What an operation says that writes a row; None where it is a statement.
+pub fn written(operation: &Operation) -> Result<Option<WriteText>, SchemaError> {
+    if operation.statement.get("write").is_none() {
+        return Ok(None);
+    }
+    parse_part(&format!("operation.{}", operation.name), &operation.statement).map(Some)
+}
+
+pub struct Connector {
+    pub target: Arc<Target>,
+    /// What every call for rows asks of the server besides, as a part of its path.
+    pub settings: &'static str,
+    pub operations: Arc<[Prepared]>,
+}
+
+impl AsyncConnector for Connector {
+    fn connect(&self, concurrency: usize) -> LocalBoxFuture<'_, Result<Box<dyn AsyncSession>, DriverError>> {
+        Box::pin(async move {
+            let pool = connected(&self.target, concurrency).await?;
+            let Self { target, settings, operations } = self;
+            let session = ClickhouseSession { target: target.clone(), settings, operations: operations.clone(), pool };
+            Ok(Box::new(session) as Box<dyn AsyncSession>)
+        })
+    }
+}
+
+struct ClickhouseSession {
+    target: Arc<Target>,
+    settings: &'static str,
+    operations: Arc<[Prepared]>,
+    pool: Pool,
+}
+
+impl AsyncSession for ClickhouseSession {
+    /// Dropped before its end, the connection is closed, by which a server that cares knows that nobody waits any more.
+    fn execute(&self, mut request: Box<Request>) -> Executing<'_> {
+        Box::pin(async move {
+            let Request { operation, parameters, rows } = request.as_mut();
+            let outcome = match &self.operations[*operation] {
+                Prepared::Read(statement, columns) => self.read(statement.text(parameters), columns, rows).await,
+                Prepared::Run(statement) => {
+                    self.send(Call::post(format!("/?database={}", self.target.namespace), statement.text(parameters).into()))
+                        .await
+                }
+                Prepared::Write(table, places) => self.write(table, places, parameters).await,
+            };
+            (request, outcome)
+        })
+    }
+}
+
+impl ClickhouseSession {
+    async fn read(&self, statement: String, columns: &[Column], rows: &mut Rows) -> Result<(), DriverError> {
+        read(&self.pool, reading(&self.target.namespace, self.settings, statement), columns, rows).await
+    }
+
+    async fn write(&self, table: &Table, places: &[usize], parameters: &[Value]) -> Result<(), DriverError> {
+        self.send(table.call(table.row(places, parameters)?)).await
+    }
+
+    async fn send(&self, call: Call) -> Result<(), DriverError> {
+        let reply = self.pool.ask(call).await?;
+        if reply.status.is_success() { Ok(()) } else { Err(DriverError::Statement(reply.shown())) }
+    }
+}
+
+/// Sends a call for rows of these columns and appends them.
+pub async fn read(pool: &Pool, call: Call, columns: &[Column], rows: &mut Rows) -> Result<(), DriverError> {
+    let mut answer = Answer::of(columns);
+    let reply = pool.exchange(call, |data| answer.take(data, rows)).await?;
+    if reply.status.is_success() { answer.finish(rows) } else { Err(DriverError::Statement(reply.shown())) }
+}

@@ -1,0 +1,80 @@
+//! A table at the server, and how rows are written into it.
+
+use percent_encoding::utf8_percent_encode;
+use sensorbench_driver::{ConversionError, DriverError, Parameter, Value, ValueRef};
+
+use super::statement::name;
+use super::types::ColumnType;
+use crate::connection::{Call, ENCODED, Reply};
+use crate::load::Form;
+
+/// An insert is a part on the disk: few large ones are what the server is made for.
+const BATCH_ROWS: u64 = 200_000;
+const BATCH_BYTES: usize = 16 << 20;
+
+/// A table with the types of the columns that are written, in their order.
+#[derive(Clone, Debug)]
+pub struct Table {
+    path: String,
+    columns: Vec<(String, ColumnType)>,
+}
+
+impl Table {
+    /// A table of a database, of whose columns the server says what they are, by name and type.
+    pub fn of(database: &str, table: &str, columns: &[Parameter], found: &[(String, String)]) -> Result<Self, String> {
+        if found.is_empty() {
+            return Err("the statements of [create] create no such table".to_owned());
+        }
+        let known = |column: &Parameter| {
+            let found_names = || found.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ");
+            let (_, type_name) = found
+                .iter()
+                .find(|(name, _)| *name == column.name)
+                .ok_or_else(|| format!("the table has no column {}; it has {}", column.name, found_names()))?;
+            let column_type = ColumnType::parse(type_name)
+                .ok_or_else(|| format!("column {}: values of type {type_name} cannot be written", column.name))?;
+            match column_type.why_not(column.value_type) {
+                None => Ok((column.name.clone(), column_type)),
+                Some(problem) => Err(format!("column {}: {problem}", column.name)),
+            }
+        };
+        let columns: Vec<_> = columns.iter().map(known).collect::<Result<_, _>>()?;
+        let names: Vec<_> = columns.iter().map(|(column, _)| name(column)).collect();
+        let statement = format!("INSERT INTO {}.{} ({}) FORMAT RowBinary", name(database), name(table), names.join(", "));
+        Ok(Self { path: format!("/?database={database}&query={}", utf8_percent_encode(&statement, ENCODED)), columns })
+    }
+
+    /// One row, made of an operation's parameters in these places.
+    pub fn row(&self, places: &[usize], parameters: &[Value]) -> Result<Vec<u8>, DriverError> {
+        let mut data = Vec::with_capacity(128);
+        self.append(&mut data, |column| parameters[places[column]].as_ref())
+            .map_err(|error| DriverError::Data(error.to_string()))?;
+        Ok(data)
+    }
+}
+
+impl Form for Table {
+    fn columns(&self) -> impl Iterator<Item = &str> {
+        self.columns.iter().map(|(name, _)| name.as_str())
+    }
+
+    fn append<'v>(&self, data: &mut Vec<u8>, value: impl Fn(usize) -> ValueRef<'v>) -> Result<(), ConversionError> {
+        let append = |(place, (name, column)): (usize, &(String, ColumnType))| {
+            column.append(data, value(place)).map_err(|error| error.at("column", name))
+        };
+        self.columns.iter().enumerate().try_for_each(append)
+    }
+
+    fn call(&self, data: Vec<u8>) -> Call {
+        Call::post(self.path.clone(), data)
+    }
+
+    /// Each partition takes its rows of an insert or refuses them, and the server does not tell which.
+    fn kept_of_refused(&self, _: u64, _: &Reply) -> Option<u64> {
+        None
+    }
+
+    fn full_batch(&self) -> (u64, usize) {
+        (BATCH_ROWS, BATCH_BYTES)
+    }
+}

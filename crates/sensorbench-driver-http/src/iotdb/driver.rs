@@ -1,0 +1,277 @@
+//! Control of an IoTDB target.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use arrow_array::RecordBatchReader;
+use sensorbench_driver::{
+    Admission, Column, Description, Driver, DriverError, KeptSchema, Marker, Occupant, Operation, Parameter, Progress, Rows,
+    Schema, SchemaError, Sessions, Size, Type, Value, quoted,
+};
+
+use super::answer;
+use super::precision::Precision;
+use super::session::{Connector, Prepared, WriteText, reading, running, written};
+use super::statement::literal;
+use super::table::{Found, IotdbSchema, Table};
+use crate::connection::Call;
+use crate::control::Control;
+use crate::load;
+use crate::target::Target;
+
+/// Our own table, with the marker in it: that of the latest time holds.
+const MARKER_TABLE: &str = "sensorbench";
+/// Where statements go that need no database; the server wants one named.
+const NO_DATABASE: &str = "information_schema";
+/// What the server says while it has no place for new data.
+const NOWHERE_YET: &str = "There are no available";
+const READY_WITHIN: Duration = Duration::from_secs(30);
+const BETWEEN_TRIES: Duration = Duration::from_millis(200);
+
+/// The option of the URL that says how the server keeps its write-ahead log.
+pub const WAL_MODE: &str = "wal_mode";
+
+pub struct IotdbDriver {
+    control: Control,
+    wal_mode: Option<String>,
+    schema: KeptSchema<IotdbSchema>,
+}
+
+impl IotdbDriver {
+    pub fn new(target: Target, wal_mode: Option<String>) -> Self {
+        Self { control: Control::new(target), wal_mode, schema: KeptSchema::default() }
+    }
+
+    fn database(&self) -> &str {
+        &self.control.target.namespace
+    }
+
+    /// The rows of a statement.
+    fn rows(&self, database: &str, statement: &str, types: &[Type]) -> Result<Vec<Vec<Value>>, DriverError> {
+        let column = |value_type: &Type| Column { name: "value".to_owned(), value_type: *value_type, computed: false };
+        let columns: Vec<_> = types.iter().map(column).collect();
+        let reply = self.control.ask(reading(database, statement))?;
+        let mut rows = Rows::new();
+        answer::read(&reply, &columns, Precision::Micros, &mut rows)?;
+        Ok(rows.iter().map(|row| (0..row.columns()).map(|place| row.value(place).to_value()).collect()).collect())
+    }
+
+    fn texts<const COUNT: usize>(&self, database: &str, statement: &str) -> Result<Vec<[String; COUNT]>, DriverError> {
+        let rows = self.rows(database, statement, &[Type::Text; COUNT])?;
+        let text = |value: Value| if let Value::Text(text) = value { text.to_string() } else { String::new() };
+        Ok(rows.into_iter().filter_map(|row| row.into_iter().map(text).collect::<Vec<_>>().try_into().ok()).collect())
+    }
+
+    fn run(&self, database: &str, statement: &str) -> Result<(), DriverError> {
+        self.send(running(database, statement))
+    }
+
+    /// A new database has nowhere to write for a moment, and so has a server that was busy: such a refusal is waited out.
+    fn send(&self, call: Call) -> Result<(), DriverError> {
+        let start = Instant::now();
+        loop {
+            let reply = self.control.ask(call.clone())?;
+            match answer::refusal(&reply) {
+                None => return Ok(()),
+                Some(refusal) if refusal.contains(NOWHERE_YET) && start.elapsed() < READY_WITHIN => {
+                    std::thread::sleep(BETWEEN_TRIES);
+                }
+                Some(refusal) => return Err(DriverError::Statement(refusal)),
+            }
+        }
+    }
+
+    /// Runs statements of the schema, each with its place in the file.
+    fn run_all<'a>(&self, statements: impl Iterator<Item = (String, &'a str)>) -> Result<(), DriverError> {
+        for (place, statement) in statements {
+            self.run(self.database(), statement).map_err(|error| match error {
+                DriverError::Statement(message) => SchemaError::at(place, message).into(),
+                other => other,
+            })?;
+        }
+        Ok(())
+    }
+
+    fn variables(&self) -> Result<BTreeMap<String, String>, DriverError> {
+        let variables = self.texts(NO_DATABASE, "SHOW VARIABLES")?;
+        Ok(variables.into_iter().map(|[name, value]| (name, value)).collect())
+    }
+
+    fn precision(&self) -> Result<Precision, DriverError> {
+        let name = self.variables()?.remove("TimestampPrecision").unwrap_or_default();
+        Precision::of(&name).map_err(|problem| self.control.target.unreachable(problem))
+    }
+
+    fn schema(&self) -> Result<IotdbSchema, DriverError> {
+        self.schema.get(format_args!("the server at {}", self.control.target.shown))
+    }
+
+    /// All databases of the table model.
+    fn databases(&self) -> Result<Vec<String>, DriverError> {
+        let columns = [Type::Text, Type::Text, Type::Integer, Type::Integer, Type::Integer];
+        let rows = self.rows(NO_DATABASE, "SHOW DATABASES", &columns)?;
+        Ok(rows.into_iter().filter_map(|row| text(row.into_iter().next()?)).filter(|name| name != NO_DATABASE).collect())
+    }
+
+    /// The columns of a table; none where there is no such table.
+    fn columns(&self, database: &str, table: &str) -> Result<Vec<Found>, DriverError> {
+        if !self.tables(database)?.iter().any(|found| found == table) {
+            return Ok(Vec::new());
+        }
+        let found = self.texts(database, &format!("DESCRIBE {}", quoted(table)))?;
+        Ok(found.into_iter().map(|[name, type_name, category]| Found { name, type_name, category }).collect())
+    }
+
+    fn tables(&self, database: &str) -> Result<Vec<String>, DriverError> {
+        Ok(self.texts(database, "SHOW TABLES")?.into_iter().map(|[name, _ttl]| name).collect())
+    }
+
+    fn table(&self, table: &str, columns: &[Parameter], names: &BTreeMap<String, String>) -> Result<Table, DriverError> {
+        let found = self.columns(self.database(), table)?;
+        Table::of((self.database(), table), columns, names, &found, self.precision()?)
+            .map_err(|problem| SchemaError::at(format!("fill.{table}"), problem).into())
+    }
+
+    fn check_tables(&self, schema: &IotdbSchema) -> Result<(), DriverError> {
+        let check =
+            |(table, columns): &(String, Vec<Parameter>)| self.table(table, columns, &schema.server_names(table)).map(drop);
+        schema.sql.tables().iter().try_for_each(check)
+    }
+
+    /// The text where a marker would be; None where a database has none.
+    fn marker_text(&self, database: &str) -> Result<Option<String>, DriverError> {
+        let columns = self.columns(database, MARKER_TABLE)?;
+        if columns.iter().map(|column| column.name.as_str()).collect::<Vec<_>>() != ["time", "mark"] {
+            return Ok(None);
+        }
+        let last = format!("SELECT mark FROM {MARKER_TABLE} ORDER BY time DESC LIMIT 1");
+        Ok(self.texts(database, &last)?.into_iter().next().map(|[mark]| mark))
+    }
+
+    /// Removes the database, the marker last, so that what is left of a removal that was cut short is still ours.
+    fn remove_all(&self) -> Result<(), DriverError> {
+        let database = self.database();
+        if !self.databases()?.iter().any(|found| found == database) {
+            return Ok(());
+        }
+        for table in self.tables(database)?.iter().filter(|table| *table != MARKER_TABLE) {
+            self.run(database, &format!("DROP TABLE IF EXISTS {}", quoted(table)))?;
+        }
+        self.run(database, &format!("DROP DATABASE IF EXISTS {}", quoted(database)))
+    }
+
+    fn prepare(&self, schema: &IotdbSchema, operation: &Operation) -> Result<Prepared, DriverError> {
+        Prepared::of(operation, |text: &WriteText| {
+            let mut names = schema.server_names(&text.write);
+            names.extend(text.columns.iter().map(|(server, parameter)| (parameter.clone(), server.clone())));
+            match schema.sql.table(&text.write) {
+                Ok(columns) if text.columns.is_empty() => self.table(&text.write, columns, &names),
+                // What the schema does not fill has the columns that are written.
+                _ => self.table(&text.write, &operation.parameters, &names),
+            }
+        })
+    }
+}
+
+impl Driver for IotdbDriver {
+    fn describe(&self) -> Result<Description, DriverError> {
+        let mut settings = self.variables()?;
+        self.precision()?;
+        settings.extend(self.wal_mode.clone().map(|mode| (WAL_MODE.to_owned(), mode)));
+        let version = self.texts(NO_DATABASE, "SHOW VERSION")?.into_iter().next().map(|[version, _build]| version);
+        Ok(Description { database: "Apache IoTDB".to_owned(), version: version.unwrap_or_default(), settings })
+    }
+
+    fn namespace(&self) -> String {
+        format!("the server at {}, database {}", self.control.target.shown, self.database())
+    }
+
+    fn occupant(&self) -> Result<Occupant, DriverError> {
+        if !self.databases()?.iter().any(|found| found == self.database()) {
+            return Ok(Occupant::Absent);
+        }
+        let text = self.marker_text(self.database())?;
+        Ok(Occupant::by_text(text.as_deref(), || "it is somebody's database".to_owned()))
+    }
+
+    fn create(&self, schema: &Schema, marker: &Marker, admission: &Admission) -> Result<(), DriverError> {
+        let parsed = IotdbSchema::of(schema)?;
+        if admission.replaces() {
+            self.remove_all()?;
+        }
+        self.run(self.database(), &format!("CREATE DATABASE {}", quoted(self.database())))?;
+        self.run(self.database(), &format!("CREATE TABLE {MARKER_TABLE} (mark STRING FIELD)"))?;
+        self.write_marker(marker, admission)?;
+        self.run_all(parsed.sql.create())?;
+        self.check_tables(&parsed)?;
+        self.schema.keep(parsed);
+        Ok(())
+    }
+
+    fn attach(&self, schema: &Schema) -> Result<(), DriverError> {
+        let parsed = IotdbSchema::of(schema)?;
+        self.check_tables(&parsed)?;
+        self.schema.keep(parsed);
+        Ok(())
+    }
+
+    /// The marker takes the place of the one before.
+    fn write_marker(&self, marker: &Marker, _: &Admission) -> Result<(), DriverError> {
+        let mark = literal(&marker.to_text());
+        self.run(self.database(), &format!("INSERT INTO {MARKER_TABLE} (time, mark) VALUES (0, {mark})"))
+    }
+
+    fn remove(&self, _: &Admission) -> Result<(), DriverError> {
+        self.remove_all()
+    }
+
+    fn namespaces(&self) -> Result<Vec<String>, DriverError> {
+        let mut ours = Vec::new();
+        for database in self.databases()? {
+            if self.marker_text(&database)?.is_some_and(|text| Marker::parse(&text).is_some()) {
+                ours.push(database);
+            }
+        }
+        ours.sort_unstable();
+        Ok(ours)
+    }
+
+    fn load(&self, table: &str, rows: Box<dyn RecordBatchReader + Send>, progress: &Progress) -> Result<(), DriverError> {
+        let schema = self.schema()?;
+        let form = self.table(table, schema.sql.table(table)?, &schema.server_names(table))?;
+        load::load(&form, &self.control, table, rows, progress)
+    }
+
+    /// Runs the schema's statements, then has the server write what it holds in memory into its files.
+    fn settle(&self) -> Result<(), DriverError> {
+        self.run_all(self.schema()?.sql.settle())?;
+        self.run(self.database(), "FLUSH")
+    }
+
+    fn count(&self, table: &str) -> Result<u64, DriverError> {
+        let rows = self.rows(self.database(), &format!("SELECT count(*) FROM {}", quoted(table)), &[Type::Integer])?;
+        Ok(match rows.first().and_then(|row| row.first()) {
+            Some(Value::Integer(count)) => *count as u64,
+            _ => 0,
+        })
+    }
+
+    fn size(&self) -> Result<Size, DriverError> {
+        let unknown = "the server does not tell the size of a database over REST; the lab measures its folder";
+        Ok(Size { unknown: Some(unknown.to_owned()), ..Size::default() })
+    }
+
+    fn sessions(&self, operations: &[Operation]) -> Result<Sessions, DriverError> {
+        let needs_tables = operations.iter().map(written).collect::<Result<Vec<_>, _>>()?.iter().any(Option::is_some);
+        // A measurement of the client alone has no schema.
+        let schema = if needs_tables { self.schema()? } else { IotdbSchema::of(&Schema::default())? };
+        let prepared = operations.iter().map(|operation| self.prepare(&schema, operation));
+        let operations = prepared.collect::<Result<_, DriverError>>()?;
+        let connector = Connector { target: self.control.target.clone(), precision: self.precision()?, operations };
+        Ok(Sessions::Asynchronous(Box::new(connector)))
+    }
+}
+
+fn text(value: Value) -> Option<String> {
+    if let Value::Text(text) = value { Some(text.to_string()) } else { None }
+}

@@ -1,0 +1,76 @@
+//! Apache IoTDB, its table model, over REST: statements are SQL and rows are written as tablets. sensorbench's namespace is a database at
+//! the server.
+//!
+//! A target is `iotdb://[[USER]:PASSWORD@]HOST[:PORT]`, with the port of the REST service. `wal_mode=sync|async|disable` says how the server
+//! keeps its write-ahead log, which it does not tell by itself; it is what the durability class is read from.
+//!
+//! ```toml
+//! [create]
+//! statements = ["CREATE TABLE readings (site STRING TAG, sensor STRING TAG, value DOUBLE FIELD)"]
+//! columns.readings = { time = "measured" }           # columns at the server that have other names in the load query
+//!
+//! [operation.get_sensor_data]
+//! statement = "SELECT time, value FROM readings WHERE sensor = :sensor AND time >= :from AND time < :to"
+//!
+//! [operation.append_reading]
+//! write = "readings"                                 # a row of this table; its columns are parameters,
+//! columns = { site = "location" }                    # of the same names if nothing else is said
+//! ```
+//!
+//! Every table has a column `time`. A row whose tags and time are those of another one takes its place. Times are whole units of the server's
+//! `timestamp_precision`; what is finer is refused. Tags are text: whole numbers become their decimal digits.
+
+mod answer;
+mod driver;
+mod precision;
+mod session;
+mod statement;
+mod table;
+
+use sensorbench_driver::{About, Database, Driver, DriverError, Schema, TargetUrl};
+use serde_json::json;
+
+use self::driver::{IotdbDriver, WAL_MODE};
+use self::session::Prepared;
+use self::table::IotdbSchema;
+use crate::target::Target;
+
+/// Apache IoTDB.
+pub struct IotdbDatabase;
+
+impl Database for IotdbDatabase {
+    fn about(&self) -> About {
+        About {
+            relational: true,
+            bulk_load: Some("tablets over REST"),
+            ..About::server("iotdb", "time series with tags and fields: Apache IoTDB, tables over REST")
+        }
+    }
+
+    fn open(&self, url: &TargetUrl) -> Result<Box<dyn Driver>, DriverError> {
+        if url.option("gzip") == Some("on") {
+            return Err(url.error("option gzip=on: IoTDB's REST service takes no compressed bodies; leave it out"));
+        }
+        let wal_mode = match url.option(WAL_MODE) {
+            None => None,
+            Some(mode @ ("sync" | "async" | "disable")) => Some(mode.to_owned()),
+            Some(other) => return Err(url.error(format!("option {WAL_MODE}={other}: expected sync, async or disable"))),
+        };
+        Ok(Box::new(IotdbDriver::new(Target::of(url, "IoTDB's REST service", 18080, &[WAL_MODE])?, wal_mode)))
+    }
+
+    fn check(&self, schema: &Schema) -> Result<(), DriverError> {
+        IotdbSchema::of(schema)?;
+        schema.operations.iter().try_for_each(Prepared::check)
+    }
+
+    /// The server refuses statements that read no table.
+    fn no_op(&self) -> Option<Schema> {
+        let operation = json!({
+            "name": "nothing",
+            "columns": [{"name": "variable", "type": "text"}, {"name": "value", "type": "text"}],
+            "statement": {"statement": "SHOW VARIABLES"},
+        });
+        Some(serde_json::from_value(json!({"operations": [operation]})).expect("a schema"))
+    }
+}

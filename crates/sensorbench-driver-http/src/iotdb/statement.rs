@@ -1,0 +1,110 @@
+//! Statements with `:named` parameters. The REST service binds none, so values become literals here, by their type and nowhere else.
+
+use std::fmt::Write;
+
+use sensorbench_driver::{ConversionError, DriverError, Operation, SchemaError, SqlStatement, Value, ValueRef, parse_part};
+
+use super::precision::Precision;
+use crate::template::{Form, Language, Piece, Template, append_number};
+
+/// Parameters are `:name`, and `:name@text` where they are compared with a tag.
+const LANGUAGE: Language = Language { identifiers: false, own: false };
+
+/// The statement of an operation.
+#[derive(Clone, Debug)]
+pub struct Statement {
+    pieces: Vec<Piece>,
+}
+
+impl Statement {
+    /// Takes the statement of an operation apart.
+    pub fn of(operation: &Operation) -> Result<Self, DriverError> {
+        let path = format!("operation.{}", operation.name);
+        let text: SqlStatement = parse_part(&path, &operation.statement)?;
+        let path = format!("{path}.statement");
+        let Template(pieces) = Template::of(operation, &path, text.statement.trim().trim_end_matches(';'), LANGUAGE)?;
+        if pieces.iter().any(|piece| matches!(piece, Piece::Value(_, Form::Micros))) {
+            return Err(SchemaError::at(path, "parameters are written as :name or :name@text").into());
+        }
+        Ok(Self { pieces })
+    }
+
+    /// The text with these values of the operation's parameters.
+    pub fn text(&self, precision: Precision, parameters: &[Value]) -> Result<String, DriverError> {
+        let mut text = String::with_capacity(256);
+        for piece in &self.pieces {
+            let appended = match piece {
+                Piece::Value(place, Form::Text) => append_tag(&mut text, parameters[*place].as_ref()),
+                Piece::Value(place, _) => append_literal(&mut text, precision, parameters[*place].as_ref()),
+                Piece::Text(piece) | Piece::Own(piece) => {
+                    text.push_str(piece);
+                    Ok(())
+                }
+                Piece::Identifier(_) => unreachable!("the language has none"),
+            };
+            appended.map_err(|error| DriverError::Data(error.to_string()))?;
+        }
+        Ok(text)
+    }
+}
+
+/// A value as the text that a tag has.
+fn append_tag(text: &mut String, value: ValueRef) -> Result<(), ConversionError> {
+    append_text(text, &crate::template::tag_text(value)?);
+    Ok(())
+}
+
+/// Appends a value that the server reads as exactly this one, whatever stands next to it.
+fn append_literal(text: &mut String, precision: Precision, value: ValueRef) -> Result<(), ConversionError> {
+    match value {
+        ValueRef::Null => text.push_str("NULL"),
+        ValueRef::Boolean(value) => text.push_str(if value { "true" } else { "false" }),
+        ValueRef::Timestamp(time_us) => write!(text, "{}", precision.time(time_us)?).expect("memory takes everything"),
+        ValueRef::Integer(_) | ValueRef::Double(_) => append_number(text, value)?,
+        ValueRef::Text(value) => append_text(text, value),
+        ValueRef::Bytes(_) => return Err(ConversionError("bytes cannot stand in a statement".to_owned())),
+    }
+    Ok(())
+}
+
+/// A text between single quotes, which are doubled within it.
+fn append_text(text: &mut String, value: &str) {
+    write!(text, "'{}'", value.replace('\'', "''")).expect("memory takes everything");
+}
+
+/// A text as it stands in the driver's own statements.
+pub fn literal(value: &str) -> String {
+    let mut text = String::new();
+    append_text(&mut text, value);
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use sensorbench_driver::{Parameter, Type};
+
+    use super::*;
+
+    #[test]
+    fn values_stand_in_statements_as_literals_of_their_type() {
+        let parameter = |name: &str, value_type| Parameter { name: name.to_owned(), value_type };
+        let operation = |statement: &str| Operation {
+            name: "q".to_owned(),
+            parameters: vec![parameter("a", Type::Integer), parameter("b", Type::Text), parameter("t", Type::Timestamp)],
+            columns: Vec::new(),
+            order: Vec::new(),
+            statement: serde_json::json!({"statement": statement}),
+        };
+        let statement =
+            Statement::of(&operation("SELECT ':a' FROM r WHERE a = :a@text AND n = :a AND b = :b AND time = :t;")).unwrap();
+        let values = [Value::Integer(-7), Value::Text("' OR 1 = 1 -- \\".into()), Value::Timestamp(2_000)];
+        assert_eq!(
+            statement.text(Precision::Micros, &values).unwrap(),
+            "SELECT ':a' FROM r WHERE a = '-7' AND n = -7 AND b = ''' OR 1 = 1 -- \\' AND time = 2000"
+        );
+        assert!(statement.text(Precision::Millis, &values).unwrap().ends_with("time = 2"));
+        let finer = [values[0].clone(), values[1].clone(), Value::Timestamp(2_001)];
+        assert!(statement.text(Precision::Millis, &finer).unwrap_err().to_string().contains("timestamp_precision"));
+        assert!(Statement::of(&operation("SELECT :a@us")).is_err() && Statement::of(&operation("SELECT :c")).is_err());
+    }
+}

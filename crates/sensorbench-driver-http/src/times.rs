@@ -1,0 +1,48 @@
+//! Times as requests and answers of PromQL have them.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use sensorbench_driver::SchemaError;
+
+/// A time in seconds, as answers have it, in ms.
+pub fn ms(seconds: &str) -> Option<i64> {
+    let (whole, fraction) = seconds.split_once('.').unwrap_or((seconds, ""));
+    if fraction.len() > 3 {
+        return None;
+    }
+    let fraction: i64 = format!("{fraction:0<3}").parse().ok()?;
+    whole.parse::<i64>().ok()?.checked_mul(1000)?.checked_add(fraction)
+}
+
+/// A step: a whole number of s, m, h or d.
+pub fn step_ms(path: &str, text: &str) -> Result<i64, SchemaError> {
+    let unit = [("s", 1000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
+    let length = unit.iter().find_map(|(unit, ms)| text.strip_suffix(unit)?.parse::<i64>().ok()?.checked_mul(*ms));
+    length.filter(|length| *length > 0).ok_or_else(|| {
+        SchemaError::at(format!("{path}.step"), format!("{text:?}: expected a whole number of s, m, h or d, as in \"1h\""))
+    })
+}
+
+/// Milliseconds as seconds, which requests have.
+pub fn seconds(ms: i64) -> String {
+    format!("{}.{:03}", ms.div_euclid(1000), ms.rem_euclid(1000))
+}
+
+/// Now in ms since 1970.
+pub fn now_ms() -> i64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as i64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_in_seconds_are_exact() {
+        for (text, expected) in
+            [("1435781430.781", Some(1_435_781_430_781)), ("1", Some(1000)), ("0.5", Some(500)), ("1e9", None), ("0.1234", None)]
+        {
+            assert_eq!(ms(text), expected, "{text}");
+        }
+    }
+}

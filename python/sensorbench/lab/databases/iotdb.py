@@ -1,0 +1,225 @@
+"""Apache IoTDB: a data node with its REST service, and the config node that it needs, as the coordinator.
+
+Both listen on every address whatever they are set to, so they run in a network namespace of their own (`isolation`).
+"""
+
+import base64
+import json
+import re
+import secrets
+import socket
+import urllib.error
+import urllib.request
+import zipfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from sensorbench.errors import UsageError
+from sensorbench.lab.database import LabDatabase, Place, with_credentials
+from sensorbench.lab.helpers import class_path
+from sensorbench.lab.instance import Instance, Node
+from sensorbench.lab.jvm import require_java
+from sensorbench.lab.software import MavenClasspath
+from sensorbench.lab.state_dirs import ServerUser
+
+_JAVA = (17, 11)
+_CONFIG_PORT, _CONFIG_CONSENSUS_PORT = 10710, 10720
+_RPC_PORT, _DATA_PORTS = 6667, {"internal": 10730, "mpp_data_exchange": 10740}
+_CONSENSUS_PORTS = {"schema_region": 10750, "data_region": 10760}
+_MEGABYTE = 1 << 20
+
+_HEAPS = {"jvm.heap": "512M", "jvm.coordinator_heap": "256M"}
+_HEAP_SIZE = re.compile(r"[1-9]\d*[mMgG]")
+_WAL_MODE = "wal_mode"
+# The one who may do everything; a new server lets him in with his name as the password.
+_ADMINISTRATOR = "root"
+_CHANGED_WITHIN_S = 30.0
+_NOT_LET_IN, _SUCCESS = 401, 200
+# Whoever changes these would leave the addresses, users and folders of the lab.
+_OF_THE_LAB = re.compile(
+    r"(.*_(address|port|dir|dirs|seed_config_node)|enable_rest_service|cache_expire_in_seconds|cluster_name)"
+)
+# Not IoTDB's own: times as exact as those of the other databases.
+_DEFAULTS = {"timestamp_precision": "us"}
+_DESCRIPTORS = re.compile(r"org/apache/(iotdb|tsfile)/.*(Descriptor|PropertyUtils|PropertiesUtils?)\.class")
+
+# Doors into Java's own modules that IoTDB goes through (its conf/datanode-env.sh).
+_MODULES = tuple(
+    f"--add-opens=java.base/{package}=ALL-UNNAMED"
+    for package in ("java.lang", "java.nio", "java.util", "java.util.concurrent", "java.net", "java.io", "sun.nio.ch")
+)
+_LOGBACK = """<configuration><appender name="C" class="ch.qos.logback.core.ConsoleAppender"><encoder><pattern>%d %-5p [%t] %c - %m%n</pattern>
+</encoder></appender><root level="WARN"><appender-ref ref="C"/></root></configuration>
+"""
+
+
+class Iotdb(LabDatabase):
+    """Apache IoTDB, one data node."""
+
+    name = "iotdb"
+    summary = "Apache IoTDB, one server; kill -9 loses what it has acknowledged last unless its log is synced (--server-setting wal_mode=SYNC)"
+    port = 18080
+    coordinator_port = _CONFIG_PORT
+    is_isolated = True
+    ready_within_s = 180.0
+    sources = (
+        MavenClasspath(
+            "iotdb",
+            "2.0.1-beta",
+            "org.apache.iotdb:iotdb-server:2.0.1-beta",
+            "78f45089439be401ce69c2ea9ff12cca10f05ec1f912871063b07c72ef0c52db",
+            _JAVA,
+            # All that it needs, the server needs, too.
+            ("org.apache.iotdb:iotdb-confignode:2.0.1-beta",),
+        ),
+    )
+
+    memory_rule = (
+        "half for the heap of the data node (jvm.heap), of which IoTDB gives 30 % each to writes and queries. The config node has 256 MB "
+        "(jvm.coordinator_heap), or an eighth where that is less. The rest is for buffers outside the heap and the system's cache of its files"
+    )
+
+    def memory_settings(self, memory_bytes: int) -> dict[str, str]:
+        """The heaps."""
+        coordinator = min(memory_bytes // 8, 256 * _MEGABYTE)
+        return {
+            "jvm.heap": f"{max(memory_bytes // 2 // _MEGABYTE, 1)}M",
+            "jvm.coordinator_heap": f"{max(coordinator // _MEGABYTE, 1)}M",
+        }
+
+    def unknown_settings(self, software: Path, user: ServerUser, settings: Mapping[str, str]) -> dict[str, str]:
+        """Names of settings are texts in the classes that read them."""
+        for key, value in settings.items():
+            if _OF_THE_LAB.fullmatch(key):
+                raise UsageError(
+                    f"--server-setting {key}: the lab sets it itself: servers lie on addresses and have users of their own"
+                )
+            if len(value.splitlines()) != 1:
+                raise UsageError(f"--server-setting {key}: expected a value of one line")
+            if key in _HEAPS and not _HEAP_SIZE.fullmatch(value):
+                raise UsageError(f"--server-setting {key}={value}: expected a size such as 512M or 2G")
+        if (mode := settings.get(_WAL_MODE, "ASYNC")) not in ("SYNC", "ASYNC", "DISABLE"):
+            raise UsageError(f"--server-setting {_WAL_MODE}={mode}: expected SYNC, ASYNC or DISABLE")
+        unknown = _not_in_descriptors([key for key in settings if key not in _HEAPS], software)
+        return dict.fromkeys(unknown, f"it is neither a property of its iotdb-system.properties nor {' or '.join(_HEAPS)}")
+
+    def make_credentials(self, instance: Instance) -> None:
+        """The administrator, whose password is changed when the server is up: there is no setting for it."""
+        if not instance.credentials.exists():
+            instance.write_credentials(_ADMINISTRATOR, secrets.token_urlsafe(18))
+
+    def set_up(self, place: Place) -> None:
+        """Empty folders."""
+        for folder in (place.data, place.folder / "conf", place.folder / "tmp"):
+            folder.mkdir(mode=0o700)
+            place.user.owns(folder)
+
+    def command(self, place: Place) -> list[str | Path]:
+        """One of the two nodes, with a file of settings, because a command line would show the password."""
+        settings = {**_DEFAULTS, **place.instance.settings, **_of_the_lab(place.instance)}
+        lines = [f"{key}={value}" for key, value in settings.items() if not key.startswith("jvm.")]
+        place.write_secret("conf/iotdb-system.properties", "\n".join(lines) + "\n")
+        logback = place.write_secret("conf/logback.xml", _LOGBACK)
+        is_coordinator = place.node.is_coordinator
+        kind, main = ("CONFIGNODE", "confignode.service.ConfigNode") if is_coordinator else ("IOTDB", "db.service.DataNode")
+        heap = "jvm.coordinator_heap" if is_coordinator else "jvm.heap"
+        conf = place.folder / "conf"
+        return [
+            require_java(_JAVA).java,
+            f"-Xmx{place.instance.settings.get(heap, _HEAPS[heap])}",
+            "-XX:+UseSerialGC",
+            "-XX:MaxDirectMemorySize=256m",
+            "-XX:+PerfDisableSharedMem",
+            "-XX:+ExitOnOutOfMemoryError",
+            f"-Djava.io.tmpdir={place.folder / 'tmp'}",
+            *_MODULES,
+            f"-DTSFILE_HOME={place.data}",
+            f"-DTSFILE_CONF={conf}",
+            f"-D{kind}_HOME={place.data}",
+            f"-D{kind}_DATA_HOME={place.data}",
+            f"-D{kind}_CONF={conf}",
+            f"-D{kind}_LOGS={place.data / 'logs'}",
+            f"-DIOTDB_LOG_DIR={place.data / 'logs'}",
+            f"-Dlogback.configurationFile={logback}",
+            "-cp",
+            class_path(place.software),
+            f"org.apache.iotdb.{main}",
+            "-s",
+        ]
+
+    def lets_others_start(self, instance: Instance, node: Node) -> bool:
+        """The data node registers with the config node."""
+        if not node.is_coordinator:
+            return True
+        with socket.socket() as probe:
+            probe.settimeout(1.0)
+            return probe.connect_ex((node.host, _CONFIG_PORT)) == 0
+
+    def readiness(self, instance: Instance, node: Node) -> Callable[[], str]:
+        """Whether it answers, and lets in nobody with the password that all new servers have."""
+        answers = super().readiness(instance, node)
+
+        def problem() -> str:
+            return _change_password(instance, node) or answers()
+
+        return problem
+
+    def url(self, instance: Instance) -> str:
+        """The REST service, and how the log is kept, which it does not tell clients."""
+        node = instance.nodes[0]
+        mode = instance.settings.get(_WAL_MODE, "ASYNC").lower()
+        return f"{with_credentials(self.name, instance, f'{node.host}:{node.port}')}&{_WAL_MODE}={mode}"
+
+
+def _change_password(instance: Instance, node: Node) -> str:
+    """Changes the administrator's password where it is still the one of new servers; why that failed, empty where it did not."""
+    sql = f"ALTER USER {_ADMINISTRATOR} SET PASSWORD '{instance.password()}'"
+    request = urllib.request.Request(
+        f"http://{node.host}:{node.port}/rest/v2/nonQuery",
+        json.dumps({"sql": sql}).encode(),
+        {"Content-Type": "application/json"},
+    )
+    login = base64.b64encode(f"{_ADMINISTRATOR}:{_ADMINISTRATOR}".encode()).decode()
+    request.add_header("Authorization", f"Basic {login}")
+    try:
+        with urllib.request.urlopen(request, timeout=_CHANGED_WITHIN_S) as answer:
+            outcome = json.loads(answer.read())
+    except urllib.error.HTTPError as error:
+        return "" if error.code == _NOT_LET_IN else str(error)
+    except OSError as error:
+        return str(error)
+    return "the password was just changed" if outcome["code"] == _SUCCESS else str(outcome.get("message"))
+
+
+def _of_the_lab(instance: Instance) -> dict[str, str]:
+    host, port = instance.nodes[0].host, instance.nodes[0].port
+    return {
+        "cluster_name": "sensorbench",
+        "cn_internal_address": host,
+        "cn_internal_port": str(_CONFIG_PORT),
+        "cn_consensus_port": str(_CONFIG_CONSENSUS_PORT),
+        "cn_seed_config_node": f"{host}:{_CONFIG_PORT}",
+        "dn_rpc_address": host,
+        "dn_rpc_port": str(_RPC_PORT),
+        "dn_internal_address": host,
+        **{f"dn_{name}_port": str(number) for name, number in _DATA_PORTS.items()},
+        **{f"dn_{name}_consensus_port": str(number) for name, number in _CONSENSUS_PORTS.items()},
+        "dn_seed_config_node": f"{host}:{_CONFIG_PORT}",
+        "enable_rest_service": "true",
+        "rest_service_port": str(port),
+        # Who was let in once would be let in for eight hours, whatever became of the password.
+        "cache_expire_in_seconds": "1",
+    }
+
+
+def _not_in_descriptors(keys: list[str], software: Path) -> list[str]:
+    # A text in a class file: a one, its length, and its bytes.
+    missing = {key: b"\x01" + len(key.encode()).to_bytes(2, "big") + key.encode() for key in keys}
+    for jar in sorted((software / "lib").glob("*.jar")) if missing else []:
+        if not jar.name.startswith(("iotdb-", "node-commons", "tsfile", "common")):
+            continue
+        with zipfile.ZipFile(jar) as archive:
+            for name in filter(_DESCRIPTORS.fullmatch, archive.namelist()):
+                content = archive.read(name)
+                missing = {key: text for key, text in missing.items() if text not in content}
+    return list(missing)

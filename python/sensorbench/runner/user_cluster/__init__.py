@@ -1,0 +1,1 @@
+"""Clusters of users: a file says how nodes are reached, set and restarted; what was set is put back."""
