@@ -36,7 +36,12 @@ class ClosedLoop:
         missing = -self.deviation
         if abs(missing) <= TOLERANCE:
             return None
+        rounds = self.succeeded / self.concurrency
+        few = f"the run has {rounds:.1f} operations per client: its beginning and its end are most of it"
         if missing < 0.0:
+            # A phase ends when its last operation starts, so that what the last round takes is in the latencies and not in the time.
+            if rounds <= 1.0 or 1.0 / (rounds - 1.0) >= -missing / 2:
+                return few
             return (
                 "latencies and throughput are of different operations: not all were logged, or the clock was set while they ran"
             )
@@ -44,7 +49,6 @@ class ClosedLoop:
         if failed >= missing / 2:
             return f"{failed:.0%} of the operations failed or timed out: they were in flight, and have no latency here"
         # While the last operations of a run end, clients that have nothing more to do wait for them: about one latency of all.
-        rounds = self.succeeded / self.concurrency
         if 1.0 / max(rounds, 1.0) >= missing / 2:
-            return f"the run has {rounds:.1f} operations per client: its beginning and its end, where fewer are in flight, are most of it"
+            return few
         return "the client needs that time between two operations, so that it is the limit, and not the database"

@@ -44,6 +44,12 @@ _PACKAGES = (
     "libpoconetssl80",
     "librdkafka1",
     "libre2-9",
+    "libdouble-conversion3",
+    "libboost-filesystem1.74.0",
+    "libboost-program-options1.74.0",
+    "libicu72",
+    "liblz4-1",
+    "libsasl2-2",
 )
 
 
