@@ -426,7 +426,9 @@ def test_throughput_and_latency_are_shown_over_clients(sensor_schemas_folder: Pa
         # A client has one operation in flight or none; what a run of few operations has beyond that is explained.
         causes = {caveat["variant"]: caveat["text"] for caveat in summary["warnings"] if caveat["kind"] == "little's law"}
         too_many = sum(row["in flight"] > row["clients"] * (1.0 + TOLERANCE) for row in rows)
-        assert too_many == sum("more than there are clients" in text and "operations per client" in text for text in causes.values())
+        assert too_many == sum(
+            "more than there are clients" in text and "operations per client" in text for text in causes.values()
+        )
         for row in rows:
             assert 0.0 < row["median"] <= row["p75"] <= row["p95"] <= row["p99"]
             assert row["standard deviation"] > 0.0
