@@ -52,6 +52,7 @@ mod protocol;
 mod samples;
 mod schema;
 mod session;
+mod sql;
 mod target;
 mod template;
 mod times;

@@ -9,12 +9,13 @@ use sensorbench_driver::{
     Schema, SchemaError, Sessions, Size, SqlSchema, Type, Value, ValueRef,
 };
 
-use super::session::{Connector, Prepared, WriteText, read, reading, written};
-use super::statement::{append_literal, name};
+use super::session::{Connector, Prepared, read, reading};
+use super::statement::{Statement, append_literal, name};
 use super::table::Table;
 use crate::connection::Call;
 use crate::control::Control;
-use crate::load;
+use crate::load::{self, Form};
+use crate::sql::written;
 use crate::target::Target;
 
 /// Our own table, with the marker in it.
@@ -129,12 +130,16 @@ impl ClickhouseDriver {
     }
 
     fn prepare(&self, schema: &SqlSchema, operation: &Operation) -> Result<Prepared, DriverError> {
-        let table = |text: &WriteText| match schema.table(&text.write) {
-            Ok(columns) => self.table(&text.write, columns),
-            // What the schema does not fill has the columns that are written.
-            Err(_) => self.table(&text.write, &named_as_columns(&operation.parameters, &text.columns)),
-        };
-        Prepared::of(operation, table)
+        Prepared::of(operation, Statement::of, |text| {
+            let table = match schema.table(&text.write) {
+                Ok(columns) => self.table(&text.write, columns)?,
+                // What the schema does not fill has the columns that are written.
+                Err(_) => self.table(&text.write, &named_as_columns(&operation.parameters, &text.columns))?,
+            };
+            let place = |column: &str| operation.require_parameter(text.columns.get(column).map_or(column, String::as_str));
+            let places = table.columns().map(place).collect::<Result<_, _>>()?;
+            Ok((table, places))
+        })
     }
 }
 

@@ -32,7 +32,8 @@ use sensorbench_driver::{About, Database, Driver, DriverError, Schema, SqlSchema
 use serde_json::json;
 
 use self::driver::ClickhouseDriver;
-use self::session::Prepared;
+use self::statement::Statement;
+use crate::sql;
 use crate::target::Target;
 
 /// ClickHouse.
@@ -53,7 +54,7 @@ impl Database for ClickhouseDatabase {
 
     fn check(&self, schema: &Schema) -> Result<(), DriverError> {
         SqlSchema::of(schema)?;
-        schema.operations.iter().try_for_each(Prepared::check)
+        schema.operations.iter().try_for_each(|operation| sql::check(operation, Statement::of))
     }
 
     fn no_op(&self) -> Option<Schema> {

@@ -1,14 +1,9 @@
 //! Executing operations.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures::future::LocalBoxFuture;
-use sensorbench_driver::{
-    AsyncConnector, AsyncSession, Column, DriverError, Executing, Operation, Request, Rows, SchemaError, Value, parse_part,
-};
-
-use serde::Deserialize;
+use sensorbench_driver::{AsyncConnector, AsyncSession, Column, DriverError, Executing, Request, Rows, Value};
 
 use super::native::Answer;
 use super::statement::Statement;
@@ -17,6 +12,7 @@ use crate::connection::Call;
 use crate::load::Form;
 use crate::pool::Pool;
 use crate::session::connected;
+use crate::sql;
 use crate::target::Target;
 
 /// A call for rows, whose columns come without dictionaries.
@@ -26,57 +22,7 @@ pub fn reading(database: &str, settings: &str, statement: String) -> Call {
 }
 
 /// An operation, ready to be executed.
-#[derive(Clone)]
-pub enum Prepared {
-    Read(Statement, Vec<Column>),
-    /// A statement that returns nothing.
-    Run(Statement),
-    /// A row of a table, whose columns are parameters in these places.
-    Write(Table, Vec<usize>),
-}
-
-impl Prepared {
-    /// Refuses an operation that cannot work, as far as that is known without a server.
-    pub fn check(operation: &Operation) -> Result<(), DriverError> {
-        if written(operation)?.is_none() {
-            Statement::of(operation)?;
-        }
-        Ok(())
-    }
-
-    /// An operation; `table` finds a table with these of its columns.
-    pub fn of(operation: &Operation, table: impl FnOnce(&WriteText) -> Result<Table, DriverError>) -> Result<Self, DriverError> {
-        let Some(text) = written(operation)? else {
-            let statement = Statement::of(operation)?;
-            return Ok(if operation.columns.is_empty() {
-                Self::Run(statement)
-            } else {
-                Self::Read(statement, operation.columns.clone())
-            });
-        };
-        let table = table(&text)?;
-        let place = |column: &str| operation.require_parameter(text.columns.get(column).map_or(column, String::as_str));
-        let places = table.columns().map(place).collect::<Result<_, _>>()?;
-        Ok(Self::Write(table, places))
-    }
-}
-
-/// `[operation.NAME]` that writes a row of a table; a column has the parameter of its own name, if no other one is named.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct WriteText {
-    pub write: String,
-    #[serde(default)]
-    pub columns: BTreeMap<String, String>,
-}
-
-/// What an operation says that writes a row; None where it is a statement.
-pub fn written(operation: &Operation) -> Result<Option<WriteText>, SchemaError> {
-    if operation.statement.get("write").is_none() {
-        return Ok(None);
-    }
-    parse_part(&format!("operation.{}", operation.name), &operation.statement).map(Some)
-}
+pub type Prepared = sql::Prepared<Statement, Table>;
 
 pub struct Connector {
     pub target: Arc<Target>,

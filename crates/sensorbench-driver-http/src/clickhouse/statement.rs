@@ -2,12 +2,10 @@
 
 use std::fmt::Write;
 
-use sensorbench_driver::{DriverError, Operation, SchemaError, SqlStatement, Value, ValueRef, parse_part};
+use sensorbench_driver::{DriverError, Operation, Value, ValueRef};
 
-use crate::template::{Form, Language, Piece, Template};
-
-/// Parameters are `:name` alone.
-const LANGUAGE: Language = Language { identifiers: false, own: false };
+use crate::sql::pieces;
+use crate::template::{Form, Piece};
 
 /// The statement of an operation.
 #[derive(Clone, Debug)]
@@ -18,16 +16,8 @@ pub struct Statement {
 impl Statement {
     /// Takes the statement of an operation apart.
     pub fn of(operation: &Operation) -> Result<Self, DriverError> {
-        let path = format!("operation.{}", operation.name);
-        let text: SqlStatement = parse_part(&path, &operation.statement)?;
-        let path = format!("{path}.statement");
-        let Template(pieces) = Template::of(operation, &path, text.statement.trim().trim_end_matches(';'), LANGUAGE)?;
-        if pieces.iter().any(|piece| matches!(piece, Piece::Value(_, form) if *form != Form::Plain)) {
-            return Err(
-                SchemaError::at(path, "parameters are written as :name; use the server's functions for other forms").into()
-            );
-        }
-        Ok(Self { pieces })
+        let forms = "parameters are written as :name; use the server's functions for other forms";
+        Ok(Self { pieces: pieces(operation, |form| form == Form::Plain, forms)? })
     }
 
     /// The text with these values of the operation's parameters.

@@ -11,12 +11,13 @@ use sensorbench_driver::{
 
 use super::answer;
 use super::precision::Precision;
-use super::session::{Connector, Prepared, WriteText, reading, running, written};
-use super::statement::literal;
+use super::session::{Connector, Prepared, reading, running};
+use super::statement::{Statement, literal};
 use super::table::{Found, IotdbSchema, Table};
 use crate::connection::Call;
 use crate::control::Control;
-use crate::load;
+use crate::load::{self, Form};
+use crate::sql::written;
 use crate::target::Target;
 
 /// Our own table, with the marker in it: that of the latest time holds.
@@ -161,14 +162,16 @@ impl IotdbDriver {
     }
 
     fn prepare(&self, schema: &IotdbSchema, operation: &Operation) -> Result<Prepared, DriverError> {
-        Prepared::of(operation, |text: &WriteText| {
+        Prepared::of(operation, Statement::of, |text| {
             let mut names = schema.server_names(&text.write);
             names.extend(text.columns.iter().map(|(server, parameter)| (parameter.clone(), server.clone())));
-            match schema.sql.table(&text.write) {
-                Ok(columns) if text.columns.is_empty() => self.table(&text.write, columns, &names),
+            let table = match schema.sql.table(&text.write) {
+                Ok(columns) if text.columns.is_empty() => self.table(&text.write, columns, &names)?,
                 // What the schema does not fill has the columns that are written.
-                _ => self.table(&text.write, &operation.parameters, &names),
-            }
+                _ => self.table(&text.write, &operation.parameters, &names)?,
+            };
+            let places = table.columns().map(|name| operation.require_parameter(name)).collect::<Result<_, _>>()?;
+            Ok((table, places))
         })
     }
 }

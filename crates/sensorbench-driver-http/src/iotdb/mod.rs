@@ -31,8 +31,9 @@ use sensorbench_driver::{About, Database, Driver, DriverError, Schema, TargetUrl
 use serde_json::json;
 
 use self::driver::{IotdbDriver, WAL_MODE};
-use self::session::Prepared;
+use self::statement::Statement;
 use self::table::IotdbSchema;
+use crate::sql;
 use crate::target::Target;
 
 /// Apache IoTDB.
@@ -61,7 +62,7 @@ impl Database for IotdbDatabase {
 
     fn check(&self, schema: &Schema) -> Result<(), DriverError> {
         IotdbSchema::of(schema)?;
-        schema.operations.iter().try_for_each(Prepared::check)
+        schema.operations.iter().try_for_each(|operation| sql::check(operation, Statement::of))
     }
 
     /// The server refuses statements that read no table.

@@ -2,15 +2,13 @@
 
 use std::fmt::Write;
 
-use sensorbench_driver::{ConversionError, DriverError, Operation, SchemaError, SqlStatement, Value, ValueRef, parse_part};
+use sensorbench_driver::{ConversionError, DriverError, Operation, Value, ValueRef};
 
 use super::precision::Precision;
-use crate::template::{Form, Language, Piece, Template, append_number};
+use crate::sql::pieces;
+use crate::template::{Form, Piece, append_number};
 
-/// Parameters are `:name`, and `:name@text` where they are compared with a tag.
-const LANGUAGE: Language = Language { identifiers: false, own: false };
-
-/// The statement of an operation.
+/// The statement of an operation. Parameters are `:name`, and `:name@text` where they are compared with a tag.
 #[derive(Clone, Debug)]
 pub struct Statement {
     pieces: Vec<Piece>,
@@ -19,14 +17,8 @@ pub struct Statement {
 impl Statement {
     /// Takes the statement of an operation apart.
     pub fn of(operation: &Operation) -> Result<Self, DriverError> {
-        let path = format!("operation.{}", operation.name);
-        let text: SqlStatement = parse_part(&path, &operation.statement)?;
-        let path = format!("{path}.statement");
-        let Template(pieces) = Template::of(operation, &path, text.statement.trim().trim_end_matches(';'), LANGUAGE)?;
-        if pieces.iter().any(|piece| matches!(piece, Piece::Value(_, Form::Micros))) {
-            return Err(SchemaError::at(path, "parameters are written as :name or :name@text").into());
-        }
-        Ok(Self { pieces })
+        let forms = "parameters are written as :name or :name@text";
+        Ok(Self { pieces: pieces(operation, |form| form != Form::Micros, forms)? })
     }
 
     /// The text with these values of the operation's parameters.
