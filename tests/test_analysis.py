@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from sensorbench.analysis.change_points import change_points
-from sensorbench.analysis.equality import Answer, compare_answers
+from sensorbench.analysis.equality import REFERENCE, Answer, Answers, EqualityCheck, compare_answers, difference
 from sensorbench.analysis.intervals import Interval, contrast_interval, interval, ratio_interval
 from sensorbench.analysis.regression import regression
 from sensorbench.analysis.sample import Sample, automatic_block_length
@@ -249,7 +249,8 @@ def answer(rows: int = 1, row_hash: int = 7, in_order: bool | None = None, compu
     ],
 )
 def test_answers_are_compared(given_answer: Answer, problem: str | None) -> None:
-    equality = compare_answers("read", {"a": {0: given_answer, 1: answer()}, "b": {0: answer(), 1: answer()}}, {0: answer()})
+    given = {"a": Answers.of({0: given_answer, 1: answer()}), "b": Answers.of({0: answer(), 1: answer()})}
+    equality = compare_answers("read", given, Answers.of({0: answer()}))
     assert equality.equal is (problem is None)
     if problem:
         assert problem in equality.mismatches[0].problem
@@ -257,13 +258,65 @@ def test_answers_are_compared(given_answer: Answer, problem: str | None) -> None
 
 
 def test_computed_values_may_differ_by_the_tolerance() -> None:
-    reference = {0: answer(computed=(0.1 + 0.2, float("nan")))}
-    assert compare_answers("read", {"a": {0: answer(computed=(0.3, float("nan")))}}, reference).equal
-    assert not compare_answers("read", {"a": {0: answer(computed=(0.3001, float("nan")))}}, reference).equal
+    reference = Answers.of({0: answer(computed=(0.1 + 0.2, float("nan")))})
+    for value, is_equal in ((0.3, True), (0.3001, False)):
+        given = {"a": Answers.of({0: answer(computed=(value, float("nan")))})}
+        assert compare_answers("read", given, reference).equal is is_equal
 
 
 def test_answers_that_nothing_was_compared_with_are_not_equal() -> None:
-    assert not compare_answers("read", {"a": {0: answer()}}, {}).equal
+    assert not compare_answers("read", {"a": Answers.of({0: answer()})}, Answers.of({})).equal
+
+
+def compared_one_by_one(
+    answers: dict[str, dict[int, Answer]], reference: dict[int, Answer]
+) -> tuple[int, int, list[tuple[int, str, str, str]]]:
+    """What comparing by columns must give: how many were compared with another variant's and with the reference, and all that differ."""
+    compared = with_reference = 0
+    differing = []
+    first: dict[int, tuple[str, Answer]] = {}
+    for variant, of_variant in answers.items():
+        for k, given in sorted(of_variant.items()):
+            other, expected = (REFERENCE, reference[k]) if k in reference else first.get(k, (None, None))
+            if other is not None and expected is not None:
+                with_reference += k in reference
+                compared += k not in reference
+                if problem := difference(given, expected):
+                    differing.append((k, variant, other, problem))
+            first.setdefault(k, (variant, given))
+    return compared, with_reference, differing
+
+
+_ANSWERS = st.builds(
+    Answer,
+    st.integers(0, 1),
+    st.sampled_from([7, 2**64 - 1]),
+    st.sampled_from([None, True, False]),
+    st.lists(st.sampled_from([0.3, 0.1 + 0.2, 1.0, float("nan"), float("inf")]), max_size=2).map(tuple),
+)
+_OF_NUMBERS = st.dictionaries(st.integers(0, 8), _ANSWERS, max_size=6)
+
+
+@given(st.dictionaries(st.sampled_from(["a", "b", "c"]), _OF_NUMBERS), _OF_NUMBERS)
+def test_answers_compare_by_columns_as_they_do_one_by_one(
+    answers: dict[str, dict[int, Answer]], reference: dict[int, Answer]
+) -> None:
+    compared, with_reference, differing = compared_one_by_one(answers, reference)
+    columns = {variant: Answers.of(of_variant) for variant, of_variant in answers.items()}
+    equality = compare_answers("read", columns, Answers.of(reference))
+    assert (equality.compared, equality.compared_with_reference) == (compared + with_reference, with_reference)
+    assert equality.mismatch_count == len(differing)
+    shown = [(found.k, found.variant, found.other, found.problem) for found in equality.mismatches]
+    assert shown == differing[:5]
+
+    # Some operations at a time.
+    check = EqualityCheck("read", Answers.of(reference))
+    for numbers in (range(4), range(4, 9)):
+        for variant, of_variant in answers.items():
+            check.add(variant, Answers.of({k: one for k, one in of_variant.items() if k in numbers}))
+        check.forget()
+    in_parts = check.result()
+    assert (in_parts.compared, in_parts.mismatch_count) == (equality.compared, equality.mismatch_count)
 
 
 def test_smoothing_follows_the_series() -> None:

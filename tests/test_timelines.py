@@ -370,11 +370,11 @@ class Questions:
         """What is wrong with the answers of a target, by question."""
         operation = OPERATIONS.operation["get_range"]
         answers = ask_each(target, "get_range", operation, schema, self.parameters, concurrency=4).answers
-        given = answers_by_operation(answers).get(0, {})
-        found = {
-            name: difference(given[k], answer) if k in given else "no answer came"
-            for k, (name, answer) in enumerate(zip(self.names, self.expected, strict=True))
-        }
+        by_operation = answers_by_operation(answers)
+        found = {}
+        for k, (name, answer) in enumerate(zip(self.names, self.expected, strict=True)):
+            given = by_operation[0].find(k) if 0 in by_operation else None
+            found[name] = "no answer came" if given is None else difference(given, answer)
         return {name: problem for name, problem in found.items() if problem}
 
 

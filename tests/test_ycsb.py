@@ -500,7 +500,8 @@ def answers(target: str, planned: PlannedOperation, rows: pa.Table, order: Seque
     """What an operation answers to each row of parameters."""
     operation = operation_of(planned).model_copy(update={"order": list(order)})
     found = ask_each(attached(target, [planned]), planned.name, operation, schema_of(target), rows, concurrency=4).answers
-    return list(answers_by_operation(found.sort_by("k")).get(0, {}).values())
+    by_operation = answers_by_operation(found)
+    return [by_operation[0].at(place) for place in range(len(by_operation[0]))] if 0 in by_operation else []
 
 
 def limits(keys: list[str]) -> list[int]:

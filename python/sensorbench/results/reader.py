@@ -17,6 +17,7 @@ from sensorbench.results.planned import ComparisonManifest
 from sensorbench.results.stored import (
     DamagedResultsError,
     Model,
+    NumberedRows,
     as_model,
     is_stored,
     parquet_batches,
@@ -125,6 +126,10 @@ class RunResult(Result[RunManifest]):
         """
         for file in self._files("operations"):
             yield from parquet_batches(file, _COLUMNS["operations"], rows)
+
+    def numbered(self, name: str) -> NumberedRows:
+        """The rows of its table of operations or answers, of which a part at a time is read. Raises DamagedResultsError."""
+        return NumberedRows(self._files(name), _COLUMNS[name])
 
     def histograms(self) -> pa.Table | None:
         """Its histograms: tag, start_ns, length_ns, value_ns, count; None when nothing was written. Raises DamagedResultsError."""

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -137,14 +138,67 @@ def parquet_batches(path: Path, columns: Collection[str], rows: int) -> Iterator
 
     """
     check_sound(path)
+    with _opened(path, columns) as (file, present):
+        for batch in file.iter_batches(rows, columns=[present[name] for name in columns]):
+            yield batch.rename_columns([present_name(name) for name in batch.schema.names])
+
+
+class NumberedRows:
+    """The rows of Parquet files about operations, which have a number `k`: those of some numbers are read at a time, of a long run never all.
+
+    Args:
+        paths: the files.
+        columns: the columns that are read; `k` must be one of them.
+
+    Raises:
+        DamagedResultsError: now or while rows are read.
+
+    """
+
+    def __init__(self, paths: Iterable[Path], columns: Collection[str]) -> None:
+        self._columns = columns
+        self._places: list[tuple[Path, int, int, int]] = []
+        for path in paths:
+            check_sound(path)
+            with _opened(path, columns) as (file, present):
+                at = file.schema_arrow.names.index(present["k"])
+                for number in range(file.num_row_groups):
+                    known = file.metadata.row_group(number).column(at).statistics
+                    if known is None or not known.has_min_max:
+                        raise DamagedResultsError(path, "its column 'k' has no statistics")
+                    self._places.append((path, number, known.min, known.max))
+
+    @property
+    def end(self) -> int:
+        """The first number that no row has any more."""
+        return max((last + 1 for *_, last in self._places), default=0)
+
+    def between(self, first: int, end: int) -> pa.Table | None:
+        """The rows whose numbers are at least `first` and below `end`, in the order of the files; None where there is none."""
+        found = []
+        for path, number, lowest, highest in self._places:
+            if highest < first or lowest >= end:
+                continue
+            with _opened(path, self._columns) as (file, present):
+                rows = file.read_row_group(number, columns=[present[name] for name in self._columns])
+            rows = with_present_names(rows)
+            if lowest < first or highest >= end:
+                numbers = rows["k"].to_numpy()
+                rows = rows.filter(pa.array((numbers >= first) & (numbers < end)))
+            found.append(rows)
+        return pa.concat_tables(found) if found else None
+
+
+@contextmanager
+def _opened(path: Path, columns: Collection[str]) -> Iterator[tuple[pq.ParquetFile, dict[str, str]]]:
+    """A Parquet file that must have some columns, and how each of its columns is called in it by today's name."""
     try:
         with pq.ParquetFile(path) as file:
             present = {present_name(name): name for name in file.schema_arrow.names}
             missing = [name for name in columns if name not in present]
             if missing:
                 raise DamagedResultsError(path, f"it has no column {missing[0]!r}, but {', '.join(present)}")
-            for batch in file.iter_batches(rows, columns=[present[name] for name in columns]):
-                yield batch.rename_columns([present_name(name) for name in batch.schema.names])
+            yield file, present
     except (pa.ArrowException, OSError) as error:
         raise DamagedResultsError(path, _not_parquet(path, error)) from None
 

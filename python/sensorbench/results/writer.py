@@ -40,7 +40,7 @@ def write_tables(path: Path, tables: Iterable[pa.Table]) -> None:
         first = next(remaining)
         with pq.ParquetWriter(unfinished, first.schema, compression="zstd") as writer:
             for table in chain([first], remaining):
-                writer.write_table(table)
+                writer.write_table(table, ROWS_A_GROUP)
 
 
 if TYPE_CHECKING:
@@ -53,6 +53,8 @@ SEGMENTS_FOLDER = "segments"
 RUNS_FOLDER = "runs"
 HISTOGRAM_FILE = "histograms.hlog"
 ROWS_A_PART = 1_000_000
+# Readers that take some operations at a time read a group of rows as a whole.
+ROWS_A_GROUP = 250_000
 TABLES = ("operations", "answers", "intervals", "events", "resources", "status")
 
 

@@ -7,11 +7,13 @@ from datetime import datetime
 from typing import Any
 
 import duckdb
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pydantic import Field
 
 from sensorbench import _engine, toml_file
-from sensorbench.analysis.equality import Answer, difference
+from sensorbench.analysis.equality import Answer, Answers, difference
 from sensorbench.dataset import Dataset
 from sensorbench.errors import FailedError
 from sensorbench.results.engine_plan import EnginePlan
@@ -123,16 +125,31 @@ def _ask(target: _engine.Target, name: str, operation: Operation, schema: Schema
     """One operation with given parameters, by the same engine as everything else."""
     values = {key: pa.array([parameters[key]], ARROW_TYPES[value_type]) for key, value_type in operation.parameters.items()}
     answers = answers_by_operation(ask_each(target, name, operation, schema, pa.table(values)).answers)
-    return answers.get(0, {}).get(0)
+    return answers[0].find(0) if 0 in answers else None
 
 
-def answers_by_operation(table: pa.Table) -> dict[int, dict[int, Answer]]:
-    """Answers as results keep them, by the number of the operation and by k."""
-    found: dict[int, dict[int, Answer]] = {}
-    columns = (table[name].to_pylist() for name in ("operation", "k", "rows", "hash", "in_order", "computed"))
-    for operation, k, rows, row_hash, in_order, computed in zip(*columns, strict=True):
-        found.setdefault(operation, {})[k] = Answer(rows, row_hash, in_order, tuple(computed or ()))
-    return found
+def answers_by_operation(table: pa.Table) -> dict[int, Answers]:
+    """Answers as results keep them, by the number of the operation.
+
+    Args:
+        table: operation, k, rows, hash, in_order and computed of each answer, in any order.
+
+    """
+    numbers = table["operation"].to_numpy()
+    return {int(number): _answers(table.filter(pa.array(numbers == number))) for number in np.unique(numbers)}
+
+
+def _answers(table: pa.Table) -> Answers:
+    numbers = table["k"].to_numpy()
+    if len(numbers) > 1 and (numbers[1:] < numbers[:-1]).any():
+        table = table.take(pa.array(np.argsort(numbers, kind="stable")))
+    computed = table["computed"].combine_chunks()
+    # A row without a list has no values.
+    lengths = pc.fill_null(pc.list_value_length(computed), 0).to_numpy(zero_copy_only=False)
+    values = computed.flatten().to_numpy(zero_copy_only=False).astype(np.float64)
+    disordered = pc.fill_null(pc.invert(table["in_order"]), False).to_numpy()
+    columns = (table[name].to_numpy().astype(np.uint64) for name in ("k", "rows", "hash"))
+    return Answers(*columns, disordered, values, np.cumsum(lengths, dtype=np.int64))
 
 
 def reference_table(

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sensorbench import _engine
-from sensorbench.analysis.equality import Answer, compare_answers
+from sensorbench.analysis.equality import Answers, compare_answers
 from sensorbench.dataset import ARTICLES, Dataset
 from sensorbench.results import RunResult
 from sensorbench.results.engine_plan import EnginePlan
@@ -200,7 +200,7 @@ def check_contents(
         )
         plan = build_plan(operations, schema, parameters, workload, 0)
         given, failed = _answers(target, plan, parameters)
-        numbers_of = {number: sorted(of_kind) for number, of_kind in given.items()}
+        numbers_of = {number: of_kind.numbers.tolist() for number, of_kind in given.items()}
         reference = reference_table(workbench, operations, names, plan, parameters, 0, numbers_of)
     problems = [*back.problems, *_problems(names, given, reference)]
     answered = sum(len(numbers) for numbers in numbers_of.values())
@@ -293,7 +293,7 @@ def _add_rows(workbench: duckdb.DuckDBPyConnection, operations: Operations, ther
         )
 
 
-def _answers(target: _engine.Target, plan: EnginePlan, parameters: Parameters) -> tuple[dict[int, dict[int, Answer]], int]:
+def _answers(target: _engine.Target, plan: EnginePlan, parameters: Parameters) -> tuple[dict[int, Answers], int]:
     """The answers by operation and number, and how many questions failed. What was not asked within the time is neither."""
     recorded: list[pa.RecordBatch] = []
     _, totals = run_to_end(
@@ -304,11 +304,11 @@ def _answers(target: _engine.Target, plan: EnginePlan, parameters: Parameters) -
     return answers_by_operation(pa.Table.from_batches(recorded)), failed
 
 
-def _problems(names: list[str], given: dict[int, dict[int, Answer]], reference: pa.Table) -> list[AnswerProblem]:
+def _problems(names: list[str], given: dict[int, Answers], reference: pa.Table) -> list[AnswerProblem]:
     expected = answers_by_operation(reference)
     problems: list[AnswerProblem] = []
     for number, of_operation in given.items():
-        equality = compare_answers(names[number], {"contents": of_operation}, expected.get(number, {}))
+        equality = compare_answers(names[number], {"contents": of_operation}, expected.get(number, Answers.of({})))
         problems += [
             AnswerProblem(operation=names[number], parameters={"phase": MEASURE, "k": mismatch.k}, problem=mismatch.problem)
             for mismatch in equality.mismatches

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sensorbench.analysis.change_points import change_points
-from sensorbench.analysis.equality import Answer, Equality, compare_answers
+from sensorbench.analysis.equality import Answers, Equality, EqualityCheck
 from sensorbench.analysis.intervals import Interval, interval
 from sensorbench.analysis.sample import METRICS, Sample
 from sensorbench.analysis.verdicts import EQUIVALENCE_MARGIN, Verdict, compare
@@ -44,6 +44,8 @@ from sensorbench.results.summary.envelope import Caveat, envelope, fields_of_pla
 from sensorbench.runner import check_client_health, is_of_registers
 from sensorbench.verification import answers_by_operation, guaranteed
 
+# Operations whose answers are in memory at a time, of two runs.
+ANSWERS_AT_ONCE = 1_000_000
 _SERVICE_TIMES: tuple[Literal["p50", "p99", "p999", "max"], ...] = ("p50", "p99", "p999", "max")
 
 
@@ -307,29 +309,29 @@ def _shown(of: Interval) -> MeasuredFigure:
 
 
 def _equalities(result: ComparisonResult, runs: dict[str, list[RunResult]], reads: list[str]) -> list[Equality]:
-    reference = _answers_by_operation(result.reference, None)
-    equalities = []
-    for name in reads:
-        answers: dict[str, dict[int, Answer]] = {}
-        of_comparison = list(result.manifest.plan.operations).index(name)
-        for variant, of_variant in runs.items():
-            for run in _that_had(of_variant, name):
-                number = run.manifest.operations.index(name)
-                phase = run.manifest.phases.index(MEASURE)
-                # Every run asks the same questions; each run's answers are compared.
-                label = variant if len(of_variant) == 1 else f"{variant}, run {run.manifest.repetition}"
-                answers[label] = _answers_by_operation(run.table("answers"), phase).get(number, {})
-        equalities.append(compare_answers(name, answers, reference.get(of_comparison, {})))
-    return equalities
-
-
-def _answers_by_operation(table: pa.Table | None, phase: int | None) -> dict[int, dict[int, Answer]]:
-    """Answers by number of the operation and k."""
-    if table is None:
-        return {}
-    if phase is not None:
-        table = table.filter(pc.equal(table["phase"], pa.scalar(phase, table["phase"].type)))
-    return answers_by_operation(table)
+    """How the answers to each kind of operation compare. Every run asks the same questions; each run's answers are compared."""
+    known = {} if result.reference is None else answers_by_operation(result.reference)
+    numbers = {name: number for number, name in enumerate(result.manifest.plan.operations)}
+    checks = {name: EqualityCheck(name, known.get(numbers[name], Answers.of({}))) for name in reads}
+    recorded = [
+        (variant if len(of_variant) == 1 else f"{variant}, run {run.manifest.repetition}", run, run.numbered("answers"))
+        for variant, of_variant in runs.items()
+        for run in of_variant
+        if MEASURE in run.manifest.phases
+    ]
+    for first in range(0, max((rows.end for _, _, rows in recorded), default=0), ANSWERS_AT_ONCE):
+        for label, run, rows in recorded:
+            answers = rows.between(first, first + ANSWERS_AT_ONCE)
+            if answers is None:
+                continue
+            is_measured = pc.equal(answers["phase"], pa.scalar(run.manifest.phases.index(MEASURE), answers["phase"].type))
+            for number, of_kind in answers_by_operation(answers.filter(is_measured)).items():
+                name = run.manifest.operations[number]
+                if name in checks:
+                    checks[name].add(label, of_kind)
+        for check in checks.values():
+            check.forget()
+    return [check.result() for check in checks.values()]
 
 
 def _excluded(
