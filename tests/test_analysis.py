@@ -276,14 +276,14 @@ def compared_one_by_one(
     differing = []
     first: dict[int, tuple[str, Answer]] = {}
     for variant, of_variant in answers.items():
-        for k, given in sorted(of_variant.items()):
-            other, expected = (REFERENCE, reference[k]) if k in reference else first.get(k, (None, None))
-            if other is not None and expected is not None:
+        for k, answered in sorted(of_variant.items()):
+            known = (REFERENCE, reference[k]) if k in reference else first.get(k)
+            if known is not None:
                 with_reference += k in reference
                 compared += k not in reference
-                if problem := difference(given, expected):
-                    differing.append((k, variant, other, problem))
-            first.setdefault(k, (variant, given))
+                if problem := difference(answered, known[1]):
+                    differing.append((k, variant, known[0], problem))
+            first.setdefault(k, (variant, answered))
     return compared, with_reference, differing
 
 

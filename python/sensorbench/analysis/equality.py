@@ -229,7 +229,7 @@ def compare_answers(operation: str, answers: Mapping[str, Answers], reference: A
 
 def _differs(answers: Answers, places: Places, expected: Answers, at_expected: Places) -> Flags:
     """Of the answers at some places, which are not those expected; `difference` says it of one, in words."""
-    differs = answers.disordered[places] | (answers.rows[places] != expected.rows[at_expected])
+    differs: Flags = answers.disordered[places] | (answers.rows[places] != expected.rows[at_expected])
     differs |= answers.hashes[places] != expected.hashes[at_expected]
     if len(answers.computed) or len(expected.computed):
         lengths = answers.lengths[places]
@@ -248,7 +248,8 @@ def _values_at(answers: Answers, places: Places, lengths: Places) -> NDArray[np.
     """The computed values of the answers at some places, which have so many of them."""
     starts = answers.ends[places] - lengths
     before = np.cumsum(lengths) - lengths
-    return answers.computed[np.repeat(starts - before, lengths) + np.arange(lengths.sum())]
+    values: NDArray[np.float64] = answers.computed[np.repeat(starts - before, lengths) + np.arange(lengths.sum())]
+    return values
 
 
 def difference(answer: Answer, expected: Answer) -> str | None:

@@ -25,6 +25,9 @@ MAX_CELLS = 65_536
 # More blocks in a run tell no more about their spread; longer blocks are as good.
 MAX_BLOCKS = 200
 
+# A series is transformed in parts of at least this size: what a processor's cache holds.
+MIN_TRANSFORMED = 1 << 14
+
 # Longer samples are drawn again from a table of so many bins.
 BINS = 4096
 
@@ -178,6 +181,20 @@ def _deviations(values: Floats, weights: Floats) -> Floats:
     return np.asarray(np.sqrt(np.maximum(weights @ centred**2 / total - means**2, 0.0)))
 
 
+def _covariances(centred: Floats, max_lags: int) -> Floats:
+    """Covariances of a series, whose mean is 0, with itself at lags of 0 to `max_lags`; shape (max_lags + 1,).
+
+    Products of Fourier transforms, of a part of the series and of the same part with what follows it, summed over the parts.
+    """
+    size = 1 << max(MIN_TRANSFORMED.bit_length() - 1, (4 * max_lags).bit_length())
+    part = size - max_lags
+    products = np.zeros(size // 2 + 1, dtype=np.complex128)
+    for start in range(0, len(centred), part):
+        alone = np.fft.rfft(centred[start : start + part], size)
+        products += np.conj(alone) * np.fft.rfft(centred[start : start + size], size)
+    return np.asarray(np.fft.irfft(products, size)[: max_lags + 1] / len(centred))
+
+
 def automatic_block_length(series: Floats) -> int:
     """Length of blocks of a stationary series after Politis and White, "Automatic block-length selection for the dependent
     bootstrap", Econometric Reviews 23, 2004 (with the correction of Patton, Politis and White, 2009), for the circular block
@@ -187,10 +204,10 @@ def automatic_block_length(series: Floats) -> int:
     if n < 20:
         return 1
     # Ranks of the values have autocorrelations that single spikes do not hide.
-    ranks = np.argsort(np.argsort(series)).astype(np.float64)
-    centred = ranks - ranks.mean()
+    centred = np.empty(n)
+    centred[np.argsort(series)] = np.arange(n) - (n - 1) / 2
     max_lags = min(n - 1, int(np.ceil(np.sqrt(n))) + max(5, int(np.log10(n))))
-    covariances = np.array([centred[: n - lag] @ centred[lag:] / n for lag in range(max_lags + 1)])
+    covariances = _covariances(centred, max_lags)
     if covariances[0] <= 0.0:
         return 1
     correlations = covariances / covariances[0]

@@ -148,8 +148,8 @@ def _answers(table: pa.Table) -> Answers:
     lengths = pc.fill_null(pc.list_value_length(computed), 0).to_numpy(zero_copy_only=False)
     values = computed.flatten().to_numpy(zero_copy_only=False).astype(np.float64)
     disordered = pc.fill_null(pc.invert(table["in_order"]), False).to_numpy()
-    columns = (table[name].to_numpy().astype(np.uint64) for name in ("k", "rows", "hash"))
-    return Answers(*columns, disordered, values, np.cumsum(lengths, dtype=np.int64))
+    k, rows, hashes = (table[name].to_numpy().astype(np.uint64) for name in ("k", "rows", "hash"))
+    return Answers(k, rows, hashes, disordered, values, np.cumsum(lengths, dtype=np.int64))
 
 
 def reference_table(

@@ -325,10 +325,10 @@ def _equalities(result: ComparisonResult, runs: dict[str, list[RunResult]], read
             if answers is None:
                 continue
             is_measured = pc.equal(answers["phase"], pa.scalar(run.manifest.phases.index(MEASURE), answers["phase"].type))
-            for number, of_kind in answers_by_operation(answers.filter(is_measured)).items():
+            for number, given in answers_by_operation(answers.filter(is_measured)).items():
                 name = run.manifest.operations[number]
                 if name in checks:
-                    checks[name].add(label, of_kind)
+                    checks[name].add(label, given)
         for check in checks.values():
             check.forget()
     return [check.result() for check in checks.values()]
