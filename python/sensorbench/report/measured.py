@@ -5,6 +5,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 from sensorbench.report import charts, formatting, parts, values
 from sensorbench.results import ComparisonResult
+from sensorbench.results.latencies import MAX_HELD
 from sensorbench.results.page import Block, Chart, ChartSpec, Columns, Details, Grid, Line, Piece, Section, Table, Text
 from sensorbench.results.summary.comparison import (
     ClientHealth,
@@ -139,8 +140,8 @@ def over_run(summary: ComparisonSummary, result: ComparisonResult) -> Section:
     ]
     first, second = values.FIRST_REQUESTS
     text = (
-        'Median and 99th percentile in each interval of the first run. Not every request was logged (log = "all" in the workload does '
-        "that)."
+        "Median and 99th percentile in each interval of the first run. Single requests are shown where every one was logged "
+        f'(log = "all" in the workload) and a run has at most {MAX_HELD:,} of them.'
     )
     whole = None
     if all(view is not None for view in views.values()):

@@ -10,7 +10,7 @@ from sensorbench.analysis.smoothing import FACTOR, exponentially_smoothed
 from sensorbench.analysis.thinning import extremes
 from sensorbench.report import charts, formatting, values
 from sensorbench.results import ComparisonResult
-from sensorbench.results.latencies import is_logged_whole, logged_latencies
+from sensorbench.results.latencies import is_held_whole, logged_latencies
 from sensorbench.results.page import Block, Chart, ChartSpec, Grid, Heading
 from sensorbench.results.server_use import server_use
 from sensorbench.results.summary.comparison import ShownRequests
@@ -82,7 +82,7 @@ def request_rows(result: ComparisonResult, variant: str, operation: str, view: _
     """The requests of a view in all runs of a variant, as many as a chart has room for; the line is through all of them."""
     rows: list[RunRequestRow] = []
     for run in result.usable_runs(variant):
-        if not is_logged_whole(run):
+        if not is_held_whole(run):
             continue
         numbers, latencies = logged_latencies(run, operation)
         is_in_view = (numbers >= view.first) & (numbers < view.end)

@@ -18,7 +18,7 @@ from sensorbench.report.charts import (
     UseRow,
 )
 from sensorbench.results import ComparisonResult
-from sensorbench.results.latencies import is_logged_whole, logged_latencies, of_kind, weighted_latencies
+from sensorbench.results.latencies import is_held_whole, logged_latencies, of_kind, weighted_latencies
 from sensorbench.results.manifest import MEASURE
 from sensorbench.results.server_use import server_use
 
@@ -62,11 +62,11 @@ def _quantiles(result: ComparisonResult, variant: str, operation: str, shares: F
 
 
 def over_run(result: ComparisonResult, variants: list[str], operation: str) -> list[RequestRow]:
-    """Each request of the first run, with a smoothed line through them. Nothing where not every request was logged."""
+    """Each request of the first run, with a smoothed line through them. Nothing where not every request was logged, or there are too many."""
     rows = []
     for variant in variants:
         for run in result.usable_runs(variant)[:1]:
-            if not is_logged_whole(run):
+            if not is_held_whole(run):
                 continue
             numbers, latencies = logged_latencies(run, operation)
             smoothed = np.exp(exponentially_smoothed(np.log(latencies)))
@@ -79,7 +79,7 @@ def over_run(result: ComparisonResult, variants: list[str], operation: str) -> l
 
 
 def over_time(result: ComparisonResult, variants: list[str], operation: str) -> list[IntervalRow]:
-    """Median and 99th percentile of each interval of the first run: where not every request was logged, and where a server's use
+    """Median and 99th percentile of each interval of the first run: where requests are not shown one by one, and where a server's use
     of processor and memory is shown on the same axis.
     """
     rows = []
@@ -87,7 +87,7 @@ def over_time(result: ComparisonResult, variants: list[str], operation: str) -> 
         for run in result.usable_runs(variant)[:1]:
             table = run.table("intervals")
             has_server = bool(server_use(result, run, variant))
-            if (is_logged_whole(run) and not has_server) or table is None or MEASURE not in run.manifest.phases:
+            if (is_held_whole(run) and not has_server) or table is None or MEASURE not in run.manifest.phases:
                 continue
             # A schema may be able to answer a part of the operations.
             if operation not in run.manifest.operations:
@@ -120,10 +120,10 @@ def resources(result: ComparisonResult, variants: list[str]) -> list[UseRow]:
 
 def views(result: ComparisonResult, variant: str, operation: str) -> dict[str, float | None] | None:
     """Mean latency (s) of all requests, of the first ones, and without them, over all runs, as the source study shows them;
-    None where not every request was logged.
+    None where not every request was logged, or there are too many.
     """
     runs = result.usable_runs(variant)
-    if not runs or not all(is_logged_whole(run) for run in runs):
+    if not runs or not all(is_held_whole(run) for run in runs):
         return None
     logged = [logged_latencies(run, operation) for run in runs]
     numbers, latencies = np.concatenate([array for array, _ in logged]), np.concatenate([array for _, array in logged])

@@ -5,18 +5,24 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from sensorbench.results.latency_blocks import SERVED
 from sensorbench.results.manifest import MEASURE
 from sensorbench.results.reader import RunResult
 
 Floats = NDArray[np.float64]
 
-# Values that tables are compared with have their types: of others pyarrow finds out what they are, which takes longer than comparing.
-_SERVED = pa.array(["ok", "timeout"], pa.string())
+# Longer runs are summed up in blocks (`RunResult.latency_blocks`), so that time and memory do not grow with them.
+MAX_HELD = 500_000
 
 
 def is_logged_whole(run: RunResult) -> bool:
     """Whether there is a record of every operation."""
     return bool(run.manifest.plan["log_every"] == 1)
+
+
+def is_held_whole(run: RunResult) -> bool:
+    """Whether there is a record of every operation, and they are few enough to analyse each by itself."""
+    return is_logged_whole(run) and run.operation_count <= MAX_HELD
 
 
 def of_kind(table: pa.Table, phase: int, operation: int) -> pa.Table:
@@ -36,7 +42,7 @@ def logged_latencies(run: RunResult, operation: str, min_rows: float = 0.0) -> t
     phase, number = run.manifest.phases.index(MEASURE), run.manifest.operations.index(operation)
     wanted = of_kind(table, phase, number)
     is_enough = pc.greater_equal(wanted["rows"], pa.scalar(min_rows, pa.float64()))
-    served = wanted.filter(pc.and_(pc.is_in(wanted["outcome"], _SERVED), is_enough)).sort_by("k")
+    served = wanted.filter(pc.and_(pc.is_in(wanted["outcome"], SERVED), is_enough)).sort_by("k")
     nanoseconds = pc.subtract(served["end_ns"].cast(pa.int64()), served["intended_start_ns"].cast(pa.int64()))
     return served["k"].to_numpy().astype(np.float64), np.maximum(nanoseconds.to_numpy().astype(np.float64), 1.0) / 1e9
 
@@ -56,7 +62,7 @@ def tagged_histograms(table: pa.Table, phase: str, operation: str, kind: str) ->
 
 def weighted_latencies(run: RunResult, operation: str) -> tuple[Floats, Floats]:
     """All latencies (s) of one kind of operation and how often each was counted."""
-    if is_logged_whole(run):
+    if is_held_whole(run):
         latencies = logged_latencies(run, operation)[1]
         return latencies, np.ones(len(latencies))
     histograms = interval_histograms(run, operation)

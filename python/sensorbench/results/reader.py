@@ -12,7 +12,9 @@ import pyarrow as pa
 from sensorbench.errors import UsageError
 from sensorbench.results.described import DescribedServer
 from sensorbench.results.format_1 import SERIES_FILE, kind_in, of_format_2, series_of_format_2
-from sensorbench.results.manifest import FORMAT, MANIFEST_FILE, ManifestHead, RunManifest, Status, VariantManifest
+from sensorbench.results.latency_blocks import COLUMNS as LATENCY_COLUMNS
+from sensorbench.results.latency_blocks import LatencyBlocks, latency_blocks
+from sensorbench.results.manifest import FORMAT, MANIFEST_FILE, MEASURE, ManifestHead, RunManifest, Status, VariantManifest
 from sensorbench.results.planned import ComparisonManifest
 from sensorbench.results.stored import (
     DamagedResultsError,
@@ -126,6 +128,29 @@ class RunResult(Result[RunManifest]):
         """
         for file in self._files("operations"):
             yield from parquet_batches(file, _COLUMNS["operations"], rows)
+
+    @cached_property
+    def operation_count(self) -> int:
+        """How many operations its measured phase has; where the engine could not count at the end, how many were logged."""
+        if self.manifest.totals is not None:
+            return sum(phase.started for phase in self.manifest.measured)
+        return self.numbered("operations").count
+
+    def latency_blocks(self, end: int | None = None) -> dict[str, LatencyBlocks]:
+        """The logged response times of its measured phase in blocks, by kind of operation; of the operations before number `end` alone, if given.
+
+        Raises DamagedResultsError.
+        """
+        if end not in self._latency_blocks:
+            rows = NumberedRows(self._files("operations"), LATENCY_COLUMNS)
+            found = latency_blocks(rows, self.manifest.phases.index(MEASURE), end) if MEASURE in self.manifest.phases else {}
+            self._latency_blocks[end] = {self.manifest.operations[kind]: blocks for kind, blocks in found.items()}
+        return self._latency_blocks[end]
+
+    @cached_property
+    def _latency_blocks(self) -> dict[int | None, dict[str, LatencyBlocks]]:
+        """What was summed up already: the log is read once for all kinds of operations."""
+        return {}
 
     def numbered(self, name: str) -> NumberedRows:
         """The rows of its table of operations or answers, of which a part at a time is read. Raises DamagedResultsError."""

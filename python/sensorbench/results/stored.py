@@ -150,6 +150,9 @@ class NumberedRows:
         paths: the files.
         columns: the columns that are read; `k` must be one of them.
 
+    Attributes:
+        count: how many rows there are.
+
     Raises:
         DamagedResultsError: now or while rows are read.
 
@@ -157,10 +160,12 @@ class NumberedRows:
 
     def __init__(self, paths: Iterable[Path], columns: Collection[str]) -> None:
         self._columns = columns
+        self.count = 0
         self._places: list[tuple[Path, int, int, int]] = []
         for path in paths:
             check_sound(path)
             with _opened(path, columns) as (file, present):
+                self.count += file.metadata.num_rows
                 at = file.schema_arrow.names.index(present["k"])
                 for number in range(file.num_row_groups):
                     known = file.metadata.row_group(number).column(at).statistics

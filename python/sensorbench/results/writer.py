@@ -54,7 +54,7 @@ RUNS_FOLDER = "runs"
 HISTOGRAM_FILE = "histograms.hlog"
 ROWS_A_PART = 1_000_000
 # Readers that take some operations at a time read a group of rows as a whole.
-ROWS_A_GROUP = 250_000
+ROWS_A_GROUP = 125_000
 TABLES = ("operations", "answers", "intervals", "events", "resources", "status")
 
 

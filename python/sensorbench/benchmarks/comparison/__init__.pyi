@@ -3,7 +3,8 @@ from .estimate import estimate_comparisons, found_of, run_cost
 from .pilot import run_pilot
 from .piloted import Pilot
 from .run import ComparisonBenchmark, plan_comparison
-from .summary import done_in_s, sample_of, summarise
+from .samples import sample_of
+from .summary import done_in_s, summarise
 from .units import too_few_blocks, unit_of
 
 __all__ = [

@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from sensorbench.analysis.sample import Floats, Sample
+from sensorbench.benchmarks.comparison.samples import sample_of_blocks
 from sensorbench.benchmarks.comparison.units import UnitOf, each_run, units_of
 from sensorbench.results import ComparisonResult, RunResult
-from sensorbench.results.latencies import is_logged_whole, logged_latencies
+from sensorbench.results.latencies import is_held_whole, is_logged_whole, logged_latencies
 from sensorbench.results.manifest import VariantManifest
 from sensorbench.results.summary.envelope import Caveat
 
@@ -58,6 +59,12 @@ def common_samples(
     pairs = [(run, by_repetition[run.manifest.repetition]) for run in runs if run.manifest.repetition in by_repetition]
     if not pairs or not all(is_logged_whole(run) for pair in pairs for run in pair):
         return None
+    units = units_of([run for run, _ in pairs], unit)
+    if not all(is_held_whole(run) for pair in pairs for run in pair):
+        # Of runs that ended by time, each has done the operations before a number.
+        ends = [min(run.operation_count for run in pair) for pair in pairs]
+        samples = [sample_of_blocks([pair[side] for pair in pairs], operation, units, ends) for side in (0, 1)]
+        return (samples[0], samples[1]) if samples[0] is not None and samples[1] is not None else None
     kept: tuple[list[Floats], list[Floats]] = ([], [])
     for pair in pairs:
         logged = [logged_latencies(run, operation) for run in pair]
@@ -66,5 +73,4 @@ def common_samples(
             return None
         for side, (numbers, latencies) in zip(kept, logged, strict=True):
             side.append(latencies[np.isin(numbers, common)])
-    units = units_of([run for run, _ in pairs], unit)
     return Sample.of_runs(kept[0], units=units), Sample.of_runs(kept[1], units=units)

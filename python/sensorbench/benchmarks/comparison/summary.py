@@ -18,10 +18,11 @@ from sensorbench.analysis.sample import METRICS, Sample
 from sensorbench.analysis.verdicts import EQUIVALENCE_MARGIN, Verdict, compare
 from sensorbench.benchmarks.comparison.classes import class_caveats, consistency_levels, durability_classes
 from sensorbench.benchmarks.comparison.prefixes import common_samples, prefix_caveats, prefixes_of
-from sensorbench.benchmarks.comparison.units import UnitOf, each_run, too_few_blocks, unit_of, units_of
+from sensorbench.benchmarks.comparison.samples import sample_of, that_had
+from sensorbench.benchmarks.comparison.units import UnitOf, too_few_blocks, unit_of
 from sensorbench.results import ComparisonManifest, ComparisonResult, RunResult
 from sensorbench.results.engine_report import OperationReport
-from sensorbench.results.latencies import interval_histograms, is_logged_whole, logged_latencies, of_kind
+from sensorbench.results.latencies import of_kind
 from sensorbench.results.manifest import MEASURE, OUTCOMES
 from sensorbench.results.outdated import why_outdated
 from sensorbench.results.stall import read_stall
@@ -45,7 +46,7 @@ from sensorbench.runner import check_client_health, is_of_registers
 from sensorbench.verification import answers_by_operation, guaranteed
 
 # Operations whose answers are in memory at a time, of two runs.
-ANSWERS_AT_ONCE = 1_000_000
+ANSWERS_AT_ONCE = 500_000
 _SERVICE_TIMES: tuple[Literal["p50", "p99", "p999", "max"], ...] = ("p50", "p99", "p999", "max")
 
 
@@ -193,28 +194,8 @@ def _answers(equality: Equality) -> AnswerComparison:
     )
 
 
-def _that_had(runs: list[RunResult], operation: str) -> list[RunResult]:
-    """Of some runs, those in which an operation was asked: a schema may be able to answer a part of them."""
-    return [run for run in runs if operation in run.manifest.operations]
-
-
-def sample_of(runs: list[RunResult], operation: str, unit: UnitOf = each_run) -> Sample | None:
-    """The latencies of one kind of operation over all runs that had it: of each operation where all were logged, else from histograms. `unit` says
-    which runs are resampled together.
-    """
-    runs = _that_had(runs, operation)
-    if not runs:
-        return None
-    units = units_of(runs, unit)
-    if all(is_logged_whole(run) for run in runs):
-        of_runs = [logged_latencies(run, operation)[1] for run in runs]
-        return Sample.of_runs(of_runs, units=units) if all(len(latencies) for latencies in of_runs) else None
-    histograms = [interval_histograms(run, operation) for run in runs]
-    return Sample.of_histograms(histograms, units=units) if all(histograms) else None
-
-
 def _figures(variant: str, operation: str, runs: list[RunResult], sample: Sample | None) -> OperationFigures:
-    runs = _that_had(runs, operation)
+    runs = that_had(runs, operation)
     measured = [_measured(run, operation) for run in runs]
     counts = OutcomeCounts(**{outcome: sum(figures["counts"][outcome] for figures in measured) for outcome in OUTCOMES})
     rows = sum(figures["rows"] for figures in measured)
@@ -294,7 +275,7 @@ def _throughput(runs: list[RunResult], operation: str) -> float | None:
 
 def done_in_s(runs: list[RunResult], operation: str) -> list[tuple[int, float]]:
     """Of each run that measured to its end, how many operations of one kind ended well, in how many seconds."""
-    having = _that_had(runs, operation)
+    having = that_had(runs, operation)
     phases = [phase for run in having if run.manifest.totals for phase in run.manifest.totals.phases if phase.name == MEASURE]
     return [
         (phase.operations[operation]["counts"]["ok"], (phase.end_ns - phase.start_ns) / 1e9)

@@ -1,0 +1,60 @@
+"""The latencies of one kind of operation in one variant: what its figures and intervals are computed from."""
+
+from collections.abc import Sequence
+
+from sensorbench.analysis.sample import Sample, automatic_block_length
+from sensorbench.benchmarks.comparison.units import UnitOf, each_run, units_of
+from sensorbench.results import RunResult
+from sensorbench.results.latencies import interval_histograms, is_held_whole, is_logged_whole, logged_latencies
+
+
+def that_had(runs: Sequence[RunResult], operation: str) -> list[RunResult]:
+    """Of some runs, those that asked an operation: a schema may be able to answer a part of them."""
+    return [run for run in runs if operation in run.manifest.operations]
+
+
+def sample_of(runs: Sequence[RunResult], operation: str, unit: UnitOf = each_run) -> Sample | None:
+    """The latencies of one kind of operation over all runs that had it.
+
+    Of each operation where all were logged, in blocks where these are too many, else from the histograms of intervals.
+
+    Args:
+        runs: the runs of a variant.
+        operation: the name of the kind of operation.
+        unit: which runs are resampled together.
+
+    Returns:
+        None where some run has no latency.
+
+    """
+    runs = that_had(runs, operation)
+    if not runs:
+        return None
+    units = units_of(runs, unit)
+    if all(is_held_whole(run) for run in runs):
+        of_runs = [logged_latencies(run, operation)[1] for run in runs]
+        return Sample.of_runs(of_runs, units=units) if all(len(latencies) for latencies in of_runs) else None
+    if all(is_logged_whole(run) for run in runs):
+        return sample_of_blocks(runs, operation, units)
+    histograms = [interval_histograms(run, operation) for run in runs]
+    return Sample.of_histograms(histograms, units=units) if all(histograms) else None
+
+
+def sample_of_blocks(
+    runs: Sequence[RunResult], operation: str, units: Sequence[int], ends: Sequence[int | None] | None = None
+) -> Sample | None:
+    """The same of runs that are too long to hold each latency, in blocks that are nearly independent of one another.
+
+    Args:
+        runs: runs of which every operation was logged.
+        operation: the name of the kind of operation.
+        units: of each run, what it is resampled as.
+        ends: of each run, the number of the first operation that is left out; None for all runs as a whole.
+
+    """
+    found = [run.latency_blocks(end).get(operation) for run, end in zip(runs, ends or [None] * len(runs), strict=True)]
+    known = [blocks for blocks in found if blocks is not None]
+    if len(known) < len(runs):
+        return None
+    histograms = [blocks.joined(automatic_block_length(blocks.beginning)) for blocks in known]
+    return Sample.of_histograms(histograms, units=units)
