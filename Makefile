@@ -28,7 +28,7 @@ export VIRTUAL_ENV := $(CURDIR)/.venv
 # $(call timed,NAME,COMMAND): runs a command and prints what it cost.
 timed = start=$$(date +%s); { $(2); } || exit $$?; echo "[phase] $(1): $$(( $$(date +%s) - start )) s"
 
-.PHONY: help quickstart setup check test test-clusters lint docs docs-outputs bench bench-clients bench-claims clean format test-rust test-python lock schemas docs-lists wheel notebook
+.PHONY: help quickstart setup check test test-clusters lint docs docs-outputs bench bench-clients bench-report bench-claims clean format test-rust test-python lock schemas docs-lists wheel notebook
 
 help: ## list these commands
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
@@ -89,6 +89,9 @@ bench: setup ## measure the client itself, with marks (ARGS="--quick" for a look
 
 bench-clients: setup ## measure our client and loading against the databases' own tools, on servers of the lab
 	@$(PYTHON) -m benches.clients $(ARGS)
+
+bench-report: setup ## measure what reports of long runs cost (ARGS="--operations 10000000")
+	@$(PYTHON) -m benches.reporting $(ARGS)
 
 bench-claims: setup ## simulate how often the verdict of each claim errs, and write the table of that (an hour)
 	@$(PYTHON) -m benches.claims $(ARGS)
