@@ -56,8 +56,12 @@ def interval_histograms(run: RunResult, operation: str, kind: str = "response") 
 def tagged_histograms(table: pa.Table, phase: str, operation: str, kind: str) -> list[tuple[Floats, Floats]]:
     """Of a run's histograms, for each interval of a phase the counted latencies (s) of one kind of operation, and their counts."""
     wanted = table.filter(pc.equal(table["tag"], f"{phase}.{operation}.{kind}"))
-    pairs = zip(wanted["value_ns"].to_pylist(), wanted["count"].to_pylist(), strict=True)
-    return [(np.array(values) / 1e9, np.array(counts, dtype=np.float64)) for values, counts in pairs]
+    if not wanted.num_rows:
+        return []
+    values, counts = (wanted[name].combine_chunks() for name in ("value_ns", "count"))
+    ends = np.cumsum(pc.list_value_length(values).to_numpy(zero_copy_only=False))[:-1]
+    seconds, weights = values.flatten().to_numpy() / 1e9, counts.flatten().to_numpy().astype(np.float64)
+    return list(zip(np.split(seconds, ends), np.split(weights, ends), strict=True))
 
 
 def weighted_latencies(run: RunResult, operation: str) -> tuple[Floats, Floats]:
@@ -65,6 +69,10 @@ def weighted_latencies(run: RunResult, operation: str) -> tuple[Floats, Floats]:
     if is_held_whole(run):
         latencies = logged_latencies(run, operation)[1]
         return latencies, np.ones(len(latencies))
-    histograms = interval_histograms(run, operation)
+    if is_logged_whole(run):
+        blocks = run.latency_blocks().get(operation)
+        histograms = blocks.blocks if blocks else []
+    else:
+        histograms = interval_histograms(run, operation)
     values = np.concatenate([np.empty(0), *(values for values, _ in histograms)])
     return values, np.concatenate([np.empty(0), *(counts for _, counts in histograms)])
