@@ -9,7 +9,7 @@ use sensorbench_dataset::array_of;
 use sensorbench_driver::contract::owner;
 use sensorbench_driver::{Database, Driver, Intent, Schema, TargetUrl, Type, ValueRef};
 use sensorbench_driver_http::{CLICKHOUSE, INFLUXDB, VICTORIAMETRICS};
-use sensorbench_engine::overhead::{compare, load, rows, scattered, through_the_engine};
+use sensorbench_engine::overhead::{compare, counted_through_the_engine, load, rows, scattered};
 use serde_json::{Value as Json, json};
 
 use self::by_hand::{Loop, Message};
@@ -220,7 +220,12 @@ fn measure(bench: &Bench, url: &str, open: &dyn Fn(&str) -> Box<dyn Driver>, cas
         &format!("{}_cpu_ratio_{}_{concurrency}_in_flight", bench.database.name(), case.operation),
         ids.len(),
         1,
-        || through_the_engine(driver.as_ref(), operation, &parameters, concurrency),
+        || {
+            let (cpu_s, rows) = counted_through_the_engine(driver.as_ref(), operation, &parameters, concurrency);
+            let expected = if case.operation == "write" { 0 } else { ids.len() * rows_per_answer };
+            assert_eq!(rows, expected as u64, "rows of {}", case.operation);
+            cpu_s
+        },
         || by_hand.cpu_s(url, &ids),
     );
 }
