@@ -215,7 +215,7 @@ def test_blocks_are_for_servers_whose_head_has_the_usual_length(instance: Instan
     with pytest.raises(UsageError, match="lose, at its next start, all that is older than its blocks"):
         started_target("prometheus", "load=blocks", server_settings={"storage.tsdb.min-block-duration": "1y"})
     instance.model_copy(update={"database": "prometheus"}).write()
-    with pytest.raises(UsageError, match="load=blocks: the server keeps years.*sensorbench lab up prometheus --server-setting"):
+    with pytest.raises(UsageError, match=r"load=blocks: the server keeps years.*sensorbench lab up prometheus --server-setting"):
         parse_target("lab:planted?load=blocks")
     usual = {"storage.tsdb.min-block-duration": "2h"}
     instance.model_copy(update={"database": "prometheus", "settings": usual}).write()

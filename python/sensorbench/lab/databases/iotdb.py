@@ -26,6 +26,7 @@ _JAVA = (17, 11)
 _CONFIG_PORT, _CONFIG_CONSENSUS_PORT = 10710, 10720
 _RPC_PORT, _DATA_PORTS = 6667, {"internal": 10730, "mpp_data_exchange": 10740}
 _CONSENSUS_PORTS = {"schema_region": 10750, "data_region": 10760}
+_METRICS_PORT, _METRICS_WITHIN_S = 9092, 1.0
 _MEGABYTE = 1 << 20
 
 _HEAPS = {"jvm.heap": "512M", "jvm.coordinator_heap": "256M"}
@@ -37,7 +38,7 @@ _CHANGED_WITHIN_S = 30.0
 _NOT_LET_IN, _SUCCESS = 401, 200
 # Whoever changes these would leave the addresses, users and folders of the lab.
 _OF_THE_LAB = re.compile(
-    r"(.*_(address|port|dir|dirs|seed_config_node)|enable_rest_service|cache_expire_in_seconds|cluster_name)"
+    r"(.*_(address|port|dir|dirs|seed_config_node)|enable_rest_service|cache_expire_in_seconds|cluster_name|dn_metric_reporter_list)"
 )
 # Not IoTDB's own: times as exact as those of the other databases.
 _DEFAULTS = {"timestamp_precision": "us"}
@@ -207,6 +208,8 @@ def _of_the_lab(instance: Instance) -> dict[str, str]:
         "dn_seed_config_node": f"{host}:{_CONFIG_PORT}",
         "enable_rest_service": "true",
         "rest_service_port": str(port),
+        "dn_metric_reporter_list": "PROMETHEUS",
+        "dn_metric_prometheus_reporter_port": str(_METRICS_PORT),
         # Who was let in once would be let in for eight hours, whatever became of the password.
         "cache_expire_in_seconds": "1",
     }
