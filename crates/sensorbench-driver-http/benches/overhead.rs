@@ -3,6 +3,10 @@
 
 #[path = "overhead/by_hand.rs"]
 mod by_hand;
+#[path = "overhead/iotdb.rs"]
+mod iotdb;
+#[path = "overhead/prometheus.rs"]
+mod prometheus;
 
 use arrow_array::RecordBatch;
 use sensorbench_dataset::array_of;
@@ -236,6 +240,8 @@ fn main() {
         Some("influxdb") => influxdb(),
         Some("victoriametrics") => victoriametrics(),
         Some("clickhouse") => clickhouse(),
+        Some("prometheus") => prometheus::bench(),
+        Some("iotdb") => iotdb::bench(),
         other => panic!("no server is called {other:?}"),
     };
     let open = |options: &str| {
@@ -247,6 +253,9 @@ fn main() {
     let batches = (FIRST..FIRST + ROWS).step_by(50_000).map(|start| rows(start..start + 50_000)).collect();
     load(&format!("{}_load_rows_per_s", bench.database.name()), driver.as_ref(), "t", batches);
     driver.settle().unwrap();
+    if bench.database.name() == "prometheus" {
+        prometheus::look_up_prefix(&url);
+    }
     for case in &bench.cases {
         for concurrency in [1, 16] {
             measure(&bench, &url, &open, case, concurrency);

@@ -45,10 +45,8 @@ _OF_THE_LAB = re.compile(
 _DEFAULTS = {"timestamp_precision": "us"}
 # What of its metrics is told, each with the labels that its parts are told apart by; parts that differ in other labels are added up.
 _FIGURES = {
-    "compaction_task_count": (),
     "file_count": ("name",),
     "file_size": ("name",),
-    "flush_memtable_count_total": (),
     "jvm_gc_pause_seconds_sum": (),
     "queue": ("name", "status"),
 }
