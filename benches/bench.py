@@ -37,7 +37,7 @@ AIMS = {
     "capacity_error": "at most 5 %",
 }
 # The lab starts them for their benches.
-HTTP_SERVERS = ("influxdb", "victoriametrics", "clickhouse")
+HTTP_SERVERS = ("influxdb", "victoriametrics", "prometheus", "clickhouse", "iotdb")
 
 
 def first_operation_s() -> float:
@@ -126,7 +126,8 @@ def _measure_overhead() -> None:
 def _url_with_password(server: lab.Instance) -> str:
     """Benches read no files of credentials, so the environment of theirs has the password."""
     node = server.nodes[0]
-    login = f"sensorbench:{quote(server.password(), safe='')}@" if server.credentials.exists() else ""
+    user = "root" if server.database == "iotdb" else "sensorbench"
+    login = f"{user}:{quote(server.password(), safe='')}@" if server.credentials.exists() else ""
     return f"{server.database}://{login}{node.host}:{node.port}"
 
 

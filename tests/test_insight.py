@@ -19,6 +19,7 @@ from sensorbench.analysis.steady import time_to_steady, windowed_hit_rates
 from sensorbench.benchmarks.factors.figures import use_of_servers
 from sensorbench.errors import FailedError
 from sensorbench.lab.databases import cassandra_nodetool as nodetool
+from sensorbench.lab.databases.iotdb import figures_of
 from sensorbench.lab.state_dirs import server_user
 from sensorbench.results import RunManifest, RunResult, read_comparison
 from sensorbench.results.insight import Insight, insight, over
@@ -404,3 +405,30 @@ def test_servers_tell_of_their_caches_and_the_lab_of_their_processes(lab_servers
         assert "disk_bytes" in found.series, name
         assert found.series["load_average"].values.max() > 0.0, name
         assert not found.series.keys() & {"sstables", "pending_compactions", "garbage_collection_s"}, name
+
+
+METRICS_OF_IOTDB = """# TYPE file_size gauge
+file_size{cluster="sensorbench",nodeType="DATANODE",nodeId="1",name="seq",database="a",region="3",} 1000.0
+file_size{cluster="sensorbench",nodeType="DATANODE",nodeId="1",name="seq",database="b",region="4",} 24.0
+file_size{cluster="sensorbench",nodeType="DATANODE",nodeId="1",name="wal",} 7.0
+queue{cluster="sensorbench",nodeType="DATANODE",nodeId="1",name="flush",status="waiting",} 2.0
+jvm_gc_pause_seconds_sum{action="end of minor GC",cause="Allocation Failure",} 0.125
+jvm_gc_pause_seconds_sum{action="end of major GC",cause="System.gc()",} 1.0
+series_scan_cost_seconds_sum{stage="x",} 5.0
+"""
+
+
+def test_iotdb_says_what_its_files_and_queues_are(tmp_path: Path) -> None:
+    told = figures_of(METRICS_OF_IOTDB)
+    assert told == {
+        "metrics.file_size.seq": 1024.0,
+        "metrics.file_size.unseq": 0.0,
+        "metrics.file_size.wal": 7.0,
+        "metrics.file_count.seq": 0.0,
+        "metrics.file_count.unseq": 0.0,
+        "metrics.queue.flush.waiting": 2.0,
+        "metrics.jvm_gc_pause_seconds_sum": 1.125,
+    }
+    found = insight(run_that_reported(tmp_path, {name: {1: value, 2: value + 1} for name, value in told.items()}), "iotdb")
+    assert found.series.keys() == {"table_bytes", "sstables", "pending_flushes", "garbage_collection_s"}
+    assert values(found, "table_bytes") == [1024.0, 1026.0]

@@ -23,7 +23,9 @@ FILES = sorted(SHIPPED_FOLDER.glob("patterns/*/*.toml"))
 # The dialect of a server is not always its name in the lab.
 SERVERS = {
     "cassandra": "cassandra",
+    "clickhouse": "clickhouse",
     "hbase": "hbase",
+    "iotdb": "iotdb",
     "mongodb": "ferretdb",
     "mysql": "mariadb",
     "postgresql": "postgresql",
@@ -158,8 +160,10 @@ def test_a_layout_of_a_server_answers_like_duckdb_after_writing(
 
 
 def test_what_was_known_when_in_cassandra_and_others(cli: Cli, lab_servers: dict[str, lab.Instance], tmp_path: Path) -> None:
-    layouts = [choice for dialect in ("cassandra", "mysql", "postgresql", "sqlite") for choice in of(dialect, "get_known")]
-    assert len(layouts) == 4
+    layouts = [
+        choice for dialect in ("cassandra", "clickhouse", "mysql", "postgresql", "sqlite") for choice in of(dialect, "get_known")
+    ]
+    assert len(layouts) == 5
     # Some questions are about a moment before or after a correction became known.
     summary = carried_out(cli, tmp_path, layouts, "get_known", scale=0.01, operations=40)
     assert summary["answers_equal"] is True

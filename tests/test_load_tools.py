@@ -13,6 +13,7 @@ import pytest
 from sensorbench import lab
 from sensorbench.errors import UsageError
 from sensorbench.lab.databases.cassandra_copy import Copy
+from sensorbench.lab.databases.prometheus_blocks import Blocks
 from sensorbench.lab.databases.redis_pipe import Pipe
 from sensorbench.lab.instance import Instance, Node
 from sensorbench.lab.load_tools import LoadFile, LoadTool, ToolCall, last_words
@@ -90,6 +91,13 @@ def test_copy_is_asked_for_the_columns_of_the_file_and_the_consistency_of_the_ta
         (Pipe(), 1, "MOVED 866 127.77.1.2:6379\nerrors: 32551, replies: 39060\n", "errors: 32551, replies: 39060"),
         (Pipe(), 0, "", "it said nothing"),
         (Copy(), 0, "", "it said nothing"),
+        (Blocks(), 0, "", None),
+        (
+            Blocks(),
+            1,
+            "block creation: process blocks: add sample: duplicate sample for timestamp\n",
+            "duplicate sample for timestamp",
+        ),
     ],
 )
 def test_what_a_tool_says_of_rows_that_did_not_go_in_is_seen(
@@ -195,7 +203,28 @@ def test_a_way_of_loading_that_is_none_is_refused_before_a_server_starts(target:
         parse_target(target)
 
 
-@pytest.mark.parametrize("target", ["redis://127.0.0.1:1?load=pipe", "cassandra://127.0.0.1:1?load=copy"])
+def test_blocks_are_for_servers_whose_head_has_the_usual_length(instance: Instance) -> None:
+    """One that keeps years in its head would lose at its next start what is older than its blocks."""
+    target = started_target("prometheus", "load=blocks", server_settings={"query.max-concurrency": "4"})
+    assert dict(target.server_settings) == {
+        "storage.tsdb.min-block-duration": "2h",
+        "out_of_order_time_window": "30d",
+        "query.max-concurrency": "4",
+    }
+    assert dict(started_target("prometheus").with_options("load=blocks").server_settings)["out_of_order_time_window"] == "30d"
+    with pytest.raises(UsageError, match="lose, at its next start, all that is older than its blocks"):
+        started_target("prometheus", "load=blocks", server_settings={"storage.tsdb.min-block-duration": "1y"})
+    instance.model_copy(update={"database": "prometheus"}).write()
+    with pytest.raises(UsageError, match=r"load=blocks: the server keeps years.*sensorbench lab up prometheus --server-setting"):
+        parse_target("lab:planted?load=blocks")
+    usual = {"storage.tsdb.min-block-duration": "2h"}
+    instance.model_copy(update={"database": "prometheus", "settings": usual}).write()
+    assert parse_target("lab:planted?load=blocks").loader == "blocks"
+
+
+@pytest.mark.parametrize(
+    "target", ["redis://127.0.0.1:1?load=pipe", "prometheus://127.0.0.1:1?load=blocks", "cassandra://127.0.0.1:1?load=copy"]
+)
 def test_servers_of_users_are_not_loaded_by_a_tool(target: str) -> None:
     with pytest.raises(UsageError, match="loads servers of the lab alone"):
         parse_target(target)

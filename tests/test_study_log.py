@@ -231,7 +231,7 @@ def test_all_servers_but_the_slow_ones_give_equal_answers(cli: Cli, tmp_path: Pa
     names = [
         name
         for name in lab_servers
-        if not name.startswith(("ferretdb", "hbase", "influxdb", "victoriametrics", "prometheus", "iotdb"))
+        if not name.startswith(("ferretdb", "hbase", "influxdb", "victoriametrics", "prometheus"))
     ]
     lab_servers.start(*names)
     targets = [word for name in names for word in ("--target", f"lab:{name}")]

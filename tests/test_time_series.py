@@ -14,6 +14,7 @@ import pytest
 from sensorbench import _engine, lab
 from sensorbench._engine import Target
 from sensorbench.benchmarks.comparison.summary import summarise
+from sensorbench.lab.databases.prometheus_blocks import Blocks
 from sensorbench.lab.processes import wait_until
 from sensorbench.results import ComparisonResult, read_comparison
 from sensorbench.results.durability import durability_of
@@ -129,6 +130,35 @@ def test_what_prometheus_has_acknowledged_outlives_its_process(lab_home: Path) -
     assert durability_of(described["database"], described["settings"]) == "cache"
     assert target.count("t") == 2 * ROWS
     lab.down("killed")
+
+
+def test_blocks_of_prometheus_have_every_sample_and_every_ms(lab_home: Path, tmp_path: Path) -> None:
+    """Made by promtool of a file of the driver's. A server opens what it finds when it starts, and new ones once a minute."""
+    tool = Blocks()
+    instance = lab.up(lab.ServerSpec("prometheus", name="blocks", settings=dict(tool.server_settings)))
+    target = Target(lab.url_of(instance))
+    read = {
+        "name": "read",
+        "columns": [{"name": "time", "type": "timestamp"}, {"name": "value", "type": "double"}],
+        "statement": {"export": "::t_value"},
+    }
+    schema = json.dumps({**POINTS, "operations": [read]})
+    target.create(schema, "", intent="create", owner=TEST_OWNER.to_json())
+    # Two months apart, so that there are several blocks.
+    start_ms = 1_600_000_000_000
+    times_us = [(start_ms + number) * 1000 + number % 2 * 5_184_000_000_000 for number in range(ROWS)]
+    rows = rows_of_a_sensor().set_column(1, "time", pa.array(times_us, pa.timestamp("us"))).sort_by("time")
+    file = lab.LoadFile("sensorbench", "t", ("sensor", "time", "value"), tmp_path / "rows")
+    writing = target.write_load_file("t", rows.to_reader(), str(file.path))
+    assert writing.wait(60.0)
+    assert lab.run_load_tool(tool, instance, tmp_path, file, {}, lambda _: None) is None
+    assert target.count("t") == 0, "the server has not looked yet"
+    lab.restart("blocks")
+    tool.settle(lab.find_instance("blocks"), lambda: None)
+    assert target.count("t") == ROWS
+    answer = json.loads(target.execute_once(json.dumps(read), pa.table({"none": [0]}).to_reader()))
+    assert sorted(answer) == sorted([time, value] for time, value in zip(times_us, map(float, range(ROWS)), strict=True))
+    lab.down("blocks")
 
 
 def test_victoriametrics_loses_what_it_has_acknowledged_when_it_is_killed(lab_home: Path) -> None:

@@ -399,6 +399,10 @@ EMBEDDED = [
 ON_SERVERS = [
     layout("postgresql", "typed"),
     *(layout("postgresql", "batched", batch=batch, encoding=encoding) for batch in (50, 300) for encoding in ENCODINGS),
+    layout("clickhouse", "typed"),
+    *(layout("clickhouse", "batched", batch=batch, encoding=encoding) for batch, encoding in ((50, "text"), (300, "gorilla"))),
+    layout("iotdb", "typed"),
+    layout("prometheus", "typed"),
     *(layout("questdb", "typed", partition=partition) for partition in ("DAY", "MONTH")),
     *(layout("questdb", "batched", batch=batch, encoding=encoding) for batch, encoding in ((50, "text"), (300, "gorilla"))),
     *(layout("redis", "typed", metadata=metadata, width="10k") for metadata in ("own_table", "computed")),

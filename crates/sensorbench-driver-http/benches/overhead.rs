@@ -3,13 +3,17 @@
 
 #[path = "overhead/by_hand.rs"]
 mod by_hand;
+#[path = "overhead/iotdb.rs"]
+mod iotdb;
+#[path = "overhead/prometheus.rs"]
+mod prometheus;
 
 use arrow_array::RecordBatch;
 use sensorbench_dataset::array_of;
 use sensorbench_driver::contract::owner;
 use sensorbench_driver::{Database, Driver, Intent, Schema, TargetUrl, Type, ValueRef};
 use sensorbench_driver_http::{CLICKHOUSE, INFLUXDB, VICTORIAMETRICS};
-use sensorbench_engine::overhead::{compare, load, rows, scattered, through_the_engine};
+use sensorbench_engine::overhead::{compare, counted_through_the_engine, load, rows, scattered};
 use serde_json::{Value as Json, json};
 
 use self::by_hand::{Loop, Message};
@@ -220,7 +224,12 @@ fn measure(bench: &Bench, url: &str, open: &dyn Fn(&str) -> Box<dyn Driver>, cas
         &format!("{}_cpu_ratio_{}_{concurrency}_in_flight", bench.database.name(), case.operation),
         ids.len(),
         1,
-        || through_the_engine(driver.as_ref(), operation, &parameters, concurrency),
+        || {
+            let (cpu_s, rows) = counted_through_the_engine(driver.as_ref(), operation, &parameters, concurrency);
+            let expected = if case.operation == "write" { 0 } else { ids.len() * rows_per_answer };
+            assert_eq!(rows, expected as u64, "rows of {}", case.operation);
+            cpu_s
+        },
         || by_hand.cpu_s(url, &ids),
     );
 }
@@ -231,6 +240,8 @@ fn main() {
         Some("influxdb") => influxdb(),
         Some("victoriametrics") => victoriametrics(),
         Some("clickhouse") => clickhouse(),
+        Some("prometheus") => prometheus::bench(),
+        Some("iotdb") => iotdb::bench(),
         other => panic!("no server is called {other:?}"),
     };
     let open = |options: &str| {
@@ -242,6 +253,9 @@ fn main() {
     let batches = (FIRST..FIRST + ROWS).step_by(50_000).map(|start| rows(start..start + 50_000)).collect();
     load(&format!("{}_load_rows_per_s", bench.database.name()), driver.as_ref(), "t", batches);
     driver.settle().unwrap();
+    if bench.database.name() == "prometheus" {
+        prometheus::look_up_prefix(&url);
+    }
     for case in &bench.cases {
         for concurrency in [1, 16] {
             measure(&bench, &url, &open, case, concurrency);

@@ -1,6 +1,7 @@
 //! Control of a target.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use arrow_array::RecordBatchReader;
 use sensorbench_driver::{
@@ -83,6 +84,16 @@ impl Driver for HttpDriver {
             prefix: self.protocol.scope(&self.control)?.prefix,
         };
         load::load(&form, &self.control, table, rows, progress)
+    }
+
+    fn write_load_file(
+        &self,
+        table: &str,
+        rows: Box<dyn RecordBatchReader + Send>,
+        file: &Path,
+        progress: &Progress,
+    ) -> Result<(), DriverError> {
+        self.protocol.write_load_file(&self.control, self.schema()?.table(table)?, rows, file, progress)
     }
 
     fn settle(&self) -> Result<(), DriverError> {

@@ -6,6 +6,17 @@ use std::fmt;
 
 use sensorbench_driver::ConversionError;
 
+/// Which bytes numbers are made of.
+const IN_NUMBERS: [bool; 256] = {
+    let mut bytes = [false; 256];
+    let mut number = 0;
+    while number < 256 {
+        bytes[number] = matches!(number as u8, b'-' | b'+' | b'.' | b'e' | b'E' | b'0'..=b'9');
+        number += 1;
+    }
+    bytes
+};
+
 /// A value that is no list and no object.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Scalar<'a> {
@@ -133,8 +144,7 @@ impl<'a> Reader<'a> {
             Some(b'"') => self.string().map(Scalar::Text),
             Some(b'-' | b'0'..=b'9') => {
                 let rest = &self.text[self.at..];
-                let is_number = |byte: &u8| matches!(byte, b'-' | b'+' | b'.' | b'e' | b'E' | b'0'..=b'9');
-                let length = rest.iter().position(|byte| !is_number(byte)).unwrap_or(rest.len());
+                let length = rest.iter().position(|byte| !IN_NUMBERS[usize::from(*byte)]).unwrap_or(rest.len());
                 self.at += length;
                 Ok(Scalar::Number(std::str::from_utf8(&rest[..length]).expect("digits are ASCII")))
             }

@@ -60,7 +60,32 @@ pub struct MetricsReading {
     parameters: Vec<Parameter>,
     columns: Vec<Column>,
     /// Where each column is in the answer.
-    row: Vec<String>,
+    row: Vec<Source>,
+}
+
+/// Where a column is in an answer.
+enum Source {
+    Value,
+    /// The time of a value; of an answer that has none, a label of this name.
+    Time,
+    Label(String),
+}
+
+impl Source {
+    fn of(name: String) -> Self {
+        match name.as_str() {
+            "value" => Self::Value,
+            "time" => Self::Time,
+            _ => Self::Label(name),
+        }
+    }
+}
+
+/// Where a column is in the rows of one series, whose labels are the same in all of them.
+enum InSeries<'a> {
+    Value,
+    Time,
+    Label(Scalar<'a>),
 }
 
 /// The ms that are asked for, both included.
@@ -128,7 +153,7 @@ impl MetricsReading {
             step,
             parameters: operation.parameters.clone(),
             columns: operation.columns.clone(),
-            row,
+            row: row.into_iter().map(Source::of).collect(),
         })
     }
 
@@ -195,30 +220,32 @@ impl MetricsReading {
                 Ok(())
             }),
             // They come after the labels.
-            "values" => reader.list(|reader| {
-                let mut pair = [Scalar::Null, Scalar::Null];
-                let mut length = 0;
+            "values" => {
+                let sources = self.sources(&labels, true)?;
                 reader.list(|reader| {
-                    let element = reader.scalar()?;
-                    if let Some(place) = pair.get_mut(length) {
-                        *place = element;
+                    let mut pair = [Scalar::Null, Scalar::Null];
+                    let mut length = 0;
+                    reader.list(|reader| {
+                        let element = reader.scalar()?;
+                        if let Some(place) = pair.get_mut(length) {
+                            *place = element;
+                        }
+                        length += 1;
+                        Ok(())
+                    })?;
+                    let [Scalar::Number(time), value] = &pair else {
+                        return Err(ConversionError("a value of the answer has no time".to_owned()));
+                    };
+                    let time = ms(time).ok_or_else(|| ConversionError(format!("expected a time in seconds, found {time}")))?;
+                    // A step's answer is that of its end; rows have its start.
+                    let time = time + self.step.map_or(0, |step| 1 - step);
+                    // Where ranges have both of their ends, the ms before the first is in the answer.
+                    if time < times.first {
+                        return Ok(());
                     }
-                    length += 1;
-                    Ok(())
-                })?;
-                let [Scalar::Number(time), value] = &pair else {
-                    return Err(ConversionError("a value of the answer has no time".to_owned()));
-                };
-                let time = ms(time).ok_or_else(|| ConversionError(format!("expected a time in seconds, found {time}")))?;
-                // A step's answer is that of its end; rows have its start.
-                let time = time + self.step.map_or(0, |step| 1 - step);
-                // Where ranges have both of their ends, the ms before the first is in the answer.
-                if time < times.first {
-                    return Ok(());
-                }
-                let mut text = itoa::Buffer::new();
-                self.push_row(&labels, Some(text.format(time)), value, rows)
-            }),
+                    self.push_row(&sources, time, value, rows)
+                })
+            }
             _ => reader.skip(),
         })
     }
@@ -227,7 +254,7 @@ impl MetricsReading {
     fn read_series(&self, reader: &mut Reader, times: Times, rows: &mut Rows) -> Result<(), ConversionError> {
         let mut labels: Vec<(Cow<str>, Cow<str>)> = Vec::new();
         let mut values: Vec<Scalar> = Vec::new();
-        let mut timestamps: Vec<&str> = Vec::new();
+        let mut timestamps: Vec<i64> = Vec::new();
         reader.object(|reader, key| match key.as_ref() {
             "metric" => reader.object(|reader, label| {
                 labels.push((label, reader.string()?));
@@ -237,12 +264,14 @@ impl MetricsReading {
                 values.push(reader.scalar()?);
                 Ok(())
             }),
-            "timestamps" => reader.list(|reader| match reader.scalar()? {
-                Scalar::Number(number) => {
-                    timestamps.push(number);
-                    Ok(())
+            "timestamps" => reader.list(|reader| {
+                let time = reader.scalar()?;
+                match &time {
+                    Scalar::Number(number) => number.parse().ok(),
+                    _ => None,
                 }
-                other => Err(ConversionError(format!("expected a time, found {other}"))),
+                .map(|time| timestamps.push(time))
+                .ok_or_else(|| ConversionError(format!("expected a time in ms, found {time}")))
             }),
             // Of a query: the time in seconds, which is the one that was asked for, and the value.
             "value" => reader.list(|reader| {
@@ -251,9 +280,10 @@ impl MetricsReading {
             }),
             _ => reader.skip(),
         })?;
+        let sources = self.sources(&labels, self.exports)?;
         if !self.exports {
             return match values.as_slice() {
-                [_, value] => self.push_row(&labels, None, value, rows),
+                [_, value] => self.push_row(&sources, 0, value, rows),
                 _ => Err(ConversionError("a value of the answer has no time".to_owned())),
             };
         }
@@ -262,30 +292,44 @@ impl MetricsReading {
         }
         for (value, time) in values.iter().zip(timestamps) {
             // Of a stretch of one ms, or none, the server makes five minutes.
-            let is_wanted = time.parse().is_ok_and(|time: i64| time >= times.first && time <= times.last);
-            if is_wanted {
-                self.push_row(&labels, Some(time), value, rows)?;
+            if time >= times.first && time <= times.last {
+                self.push_row(&sources, time, value, rows)?;
             }
         }
         Ok(())
     }
 
+    /// Where the columns are in the rows of a series with these labels.
+    fn sources<'a>(&self, labels: &'a [(Cow<str>, Cow<str>)], has_times: bool) -> Result<Vec<InSeries<'a>>, ConversionError> {
+        let label = |wanted: &str| match labels.iter().find(|(name, _)| name == wanted) {
+            Some((_, text)) => Ok(InSeries::Label(Scalar::Text(Cow::Borrowed(text.as_ref())))),
+            None => Err(ConversionError(format!("the answer has no label {wanted}"))),
+        };
+        let source = |(column, source): (&Column, &Source)| {
+            match source {
+                Source::Value => Ok(InSeries::Value),
+                Source::Time if has_times => Ok(InSeries::Time),
+                Source::Time => label("time"),
+                Source::Label(name) => label(name),
+            }
+            .map_err(|error| error.at("column", &column.name))
+        };
+        self.columns.iter().zip(&self.row).map(source).collect()
+    }
+
+    /// A row of a series, with a time in ms.
     #[inline]
-    fn push_row(
-        &self,
-        labels: &[(Cow<str>, Cow<str>)],
-        time: Option<&str>,
-        value: &Scalar,
-        rows: &mut Rows,
-    ) -> Result<(), ConversionError> {
-        for (column, source) in self.columns.iter().zip(&self.row) {
-            let pushed = match (source.as_str(), time) {
-                ("value", _) => push(rows, column.value_type, value, UNIT_US),
-                ("time", Some(time)) => push(rows, column.value_type, &Scalar::Number(time), UNIT_US),
-                (label, _) => match labels.iter().find(|(name, _)| name == label) {
-                    Some((_, text)) => push(rows, column.value_type, &Scalar::Text(Cow::Borrowed(text)), UNIT_US),
-                    None => Err(ConversionError(format!("the answer has no label {label}"))),
-                },
+    fn push_row(&self, sources: &[InSeries], time: i64, value: &Scalar, rows: &mut Rows) -> Result<(), ConversionError> {
+        for (column, source) in self.columns.iter().zip(sources) {
+            let pushed = match source {
+                InSeries::Value => push(rows, column.value_type, value, UNIT_US),
+                InSeries::Time if column.value_type == Type::Timestamp => {
+                    // What was asked for is within the times that the server has.
+                    rows.push(ValueRef::Timestamp(time * UNIT_US));
+                    Ok(())
+                }
+                InSeries::Time => push(rows, column.value_type, &Scalar::Number(itoa::Buffer::new().format(time)), UNIT_US),
+                InSeries::Label(text) => push(rows, column.value_type, text, UNIT_US),
             };
             pushed.map_err(|error| error.at("column", &column.name))?;
         }

@@ -1,8 +1,12 @@
 //! What servers differ in: the seam between HTTP and what a server makes of it.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
-use sensorbench_driver::{About, Description, DriverError, Marker, Occupant, Operation, Rows, Schema, Size, Value, parse_part};
+use arrow_array::RecordBatchReader;
+use sensorbench_driver::{
+    About, Description, DriverError, Marker, Occupant, Operation, Progress, Rows, Schema, Size, Value, parse_part,
+};
 use serde::Deserialize;
 
 use crate::connection::{Call, Reply};
@@ -104,6 +108,18 @@ pub trait Protocol: Send + Sync {
 
     /// See [`sensorbench_driver::Driver::status`].
     fn status(&self, control: &Control) -> Result<BTreeMap<String, f64>, DriverError>;
+
+    /// See [`sensorbench_driver::Driver::write_load_file`].
+    fn write_load_file(
+        &self,
+        _control: &Control,
+        _points: &Points,
+        _rows: Box<dyn RecordBatchReader + Send>,
+        _file: &Path,
+        _progress: &Progress,
+    ) -> Result<(), DriverError> {
+        Err(DriverError::Data(format!("no other loader of {} takes files", self.product())))
+    }
 
     /// An operation that reads.
     fn reading(&self, scope: &Scope, operation: &Operation) -> Result<Box<dyn Reading>, DriverError>;

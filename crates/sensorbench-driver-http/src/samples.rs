@@ -19,7 +19,7 @@ use crate::line::exact_in_double;
 use crate::points::{Name, Points};
 use crate::times::now_ms;
 
-const METRIC_LABEL: &str = "__name__";
+pub const METRIC_LABEL: &str = "__name__";
 /// The NaN that is a value. Another one, of all NaN, is the mark of a series that has ended, and would be no sample.
 const NAN_BITS: u64 = 0x7ff8_0000_0000_0001;
 /// Tags of fields in protobuf: the number of a field, and whether it has a length, eight bytes or a varint.
@@ -51,6 +51,17 @@ fn try_append<'a>(
     prefix: &str,
     value: impl Fn(usize) -> ValueRef<'a>,
 ) -> Result<(), ConversionError> {
+    for_each(points, prefix, value, |labels, time, value| append_series(data, labels, time, value))
+}
+
+/// Visits the samples of a row, one for each of its fields: labels in the order of their names, the metric's own among them, the time in ms,
+/// and the value. Fails with what a sample cannot hold.
+pub fn for_each<'a>(
+    points: &Points,
+    prefix: &str,
+    value: impl Fn(usize) -> ValueRef<'a>,
+    mut visit: impl FnMut(&[(&str, Cow<str>)], i64, f64),
+) -> Result<(), ConversionError> {
     let time = points.time(&value)?.unwrap_or_else(next_ms);
     let mut labels = Vec::with_capacity(points.tags.len() + 1);
     for (name, place) in &points.tags {
@@ -67,7 +78,7 @@ fn try_append<'a>(
             Name::Column(name) => part_of_metric(value(*name)).map_err(points.at(*name))?,
         };
         labels[metric_place].1 = Cow::Owned(format!("{prefix}{}_{field_name}", points.measurement));
-        append_series(data, &labels, time, double(field).map_err(points.at(*place))?);
+        visit(&labels, time, double(field).map_err(points.at(*place))?);
     }
     Ok(())
 }

@@ -7,10 +7,11 @@ use sensorbench_driver::SchemaError;
 /// A time in seconds, as answers have it, in ms.
 pub fn ms(seconds: &str) -> Option<i64> {
     let (whole, fraction) = seconds.split_once('.').unwrap_or((seconds, ""));
-    if fraction.len() > 3 {
+    if fraction.len() > 3 || !fraction.bytes().all(|digit| digit.is_ascii_digit()) {
         return None;
     }
-    let fraction: i64 = format!("{fraction:0<3}").parse().ok()?;
+    let places = [100, 10, 1];
+    let fraction: i64 = fraction.bytes().zip(places).map(|(digit, place)| i64::from(digit - b'0') * place).sum();
     whole.parse::<i64>().ok()?.checked_mul(1000)?.checked_add(fraction)
 }
 

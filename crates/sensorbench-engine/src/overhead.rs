@@ -43,6 +43,16 @@ pub fn load(name: &str, driver: &dyn Driver, table: &str, batches: Vec<RecordBat
 
 /// CPU time of the threads that execute an operation once for each row of `parameters`, in seconds, with connecting.
 pub fn through_the_engine(driver: &dyn Driver, operation: &Operation, parameters: &RecordBatch, concurrency: usize) -> f64 {
+    counted_through_the_engine(driver, operation, parameters, concurrency).0
+}
+
+/// The same, and how many rows all answers had.
+pub fn counted_through_the_engine(
+    driver: &dyn Driver,
+    operation: &Operation,
+    parameters: &RecordBatch,
+    concurrency: usize,
+) -> (f64, u64) {
     let origins: Vec<_> = (0..operation.parameters.len()).map(|column| json!({"source": 0, "column": column})).collect();
     let plan: Plan = serde_json::from_value(json!({
         "seed": 1,
@@ -58,7 +68,7 @@ pub fn through_the_engine(driver: &dyn Driver, operation: &Operation, parameters
     while !run.wait(Duration::from_millis(200)) {}
     let (_, ended) = run.end();
     assert!(ended.errors.is_empty(), "{:?}", ended.errors);
-    ended.client_cpu_ns as f64 / 1e9
+    (ended.client_cpu_ns as f64 / 1e9, ended.figures.iter().map(|figures| figures.rows).sum())
 }
 
 /// CPU time of a thread that does something, in seconds.

@@ -1,9 +1,10 @@
 """Databases' own tools for much data: which file each reads, how it is called, and what it says when it ends."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 
 from sensorbench.lab.instance import Instance
 from sensorbench.lab.software import Source
@@ -38,6 +39,12 @@ class LoadTool(ABC):
     program: str
     summary: str
     sources: tuple[Source, ...]
+    # Settings of the server that it needs, by which the lab starts one for it.
+    server_settings: Mapping[str, str] = MappingProxyType({})
+
+    def refusal(self, settings: Mapping[str, str]) -> str | None:
+        """Why a server with such settings cannot be loaded by it; None where it can."""
+        return None
 
     def source(self) -> Source:
         """Where it comes from: the first that can be had."""
@@ -63,6 +70,16 @@ class LoadTool(ABC):
     @abstractmethod
     def problem(self, exit_code: int, output: str) -> str | None:
         """Why a load that has ended is not whole, in the tool's own last words; None when it says that all went in."""
+
+    def hand_over(self, instance: Instance, folder: Path) -> None:
+        """Gives the server what the tool has made in its folder; nothing of a tool that has written to the server. Raises FailedError."""
+        del instance, folder
+
+    def settle(self, instance: Instance, on_wait: Callable[[], None]) -> None:
+        """Waits until the server has taken all that was handed over. Raises FailedError where it does not, and what `on_wait` raises, which is
+        called again and again.
+        """
+        del instance, on_wait
 
 
 def last_words(output: str, count: int = 3) -> str:

@@ -96,6 +96,8 @@ def run_load_tool(
                 read = os.lseek(given.fileno(), 0, os.SEEK_CUR) / max(1, file.path.stat().st_size)
                 on_progress(ToolProgress(tool.rows_done(_text(output)), read if call.standard_input else None))
     problem = tool.problem(process.returncode, _text(output))
+    if problem is None:
+        tool.hand_over(instance, folder)
     return problem and f"{tool.program} ended with exit code {process.returncode}: {problem}"
 
 

@@ -219,6 +219,10 @@ class GoModule(Source):
     variables: tuple[tuple[str, str], ...] = ()
     # Which of its parts that are built only when they are named (build tags).
     tags: tuple[str, ...] = ()
+    # Its version as the proxy has it, where that is another one, without the v.
+    module_version: str = ""
+    # Other programs of it: name and package.
+    others: tuple[tuple[str, str], ...] = ()
 
     def missing(self) -> str | None:
         """Go."""
@@ -227,7 +231,8 @@ class GoModule(Source):
     def unpack_into(self, folder: Path) -> None:
         """Downloads the module with Go, compares its checksum, and builds the program in a copy."""
         with tempfile.TemporaryDirectory() as project:
-            output = json.loads(run_tool(["go", "mod", "download", "-json", f"{self.module}@v{self.version}"], cwd=Path(project)))
+            requested = f"{self.module}@v{self.module_version or self.version}"
+            output = json.loads(run_tool(["go", "mod", "download", "-json", requested], cwd=Path(project)))
             if output["Sum"] != self.checksum:
                 raise FailedError(f"{self.module}: the checksum is {output['Sum']}, expected {self.checksum}; it was not built")
             copied = Path(project) / "module"
@@ -237,11 +242,12 @@ class GoModule(Source):
             for name, text in self.written:
                 (copied / name).parent.mkdir(parents=True, exist_ok=True)
                 (copied / name).write_text(text, encoding="utf-8")
-            program = folder / "bin" / self.name
             linked = " ".join(f"-X {name}={value}" for name, value in self.variables)
             options = ["-buildvcs=false", "-trimpath", "-mod=readonly", f"-ldflags={linked}", f"-tags={','.join(self.tags)}"]
-            environment = self.environment(Path(project), copied)
-            run_tool(["go", "build", *options, "-o", program, self.package], cwd=copied, environment=environment)
+            # A workspace of its makers names folders that are not in the module.
+            environment = {"GOWORK": "off", **self.environment(Path(project), copied)}
+            for name, package in ((self.name, self.package), *self.others):
+                run_tool(["go", "build", *options, "-o", folder / "bin" / name, package], cwd=copied, environment=environment)
 
     def environment(self, project: Path, module: Path) -> dict[str, str]:
         """Variables that the build needs.

@@ -12,7 +12,7 @@ from sensorbench.results.described import LoadedPart, LoadedTable, LoadReport, S
 from sensorbench.results.ownership import Claim
 from sensorbench.runner.memory import MemoryGuard
 from sensorbench.runner.prepare import PreparedTable
-from sensorbench.runner.tool_load import load_by_tool
+from sensorbench.runner.tool_load import load_by_tool, settle_tool
 from sensorbench.runner.variants import Variant
 from sensorbench.runner.waiting import wait_for
 from sensorbench.schemas.engine_types import DriverSchema
@@ -45,6 +45,7 @@ def load_variant(
         task.advance_to(rows, "settling")
         start_s = time.monotonic()
         _log.info("%s: settle", variant.id)
+        settle_tool(variant, target, lambda: guard.check(rows))
         target.settle()
         settle_s = time.monotonic() - start_s
         counted = _counted(variant, target, tables)

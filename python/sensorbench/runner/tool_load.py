@@ -2,6 +2,7 @@
 
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -60,6 +61,14 @@ def load_by_tool(variant: Variant, target: Target, tables: list[PreparedTable], 
         "problems": loading.problems,
     }
     return ToolLoad(loaded, loader)
+
+
+def settle_tool(variant: Variant, target: Target, on_wait: Callable[[], None]) -> None:
+    """Waits until the server has taken what the variant's tool has handed over, where it has one."""
+    tools = lab.load_tools(variant.target.database.name)
+    instance = lab.instance_at(target.url)
+    if variant.target.loader and instance is not None:
+        tools[variant.target.loader].settle(instance, on_wait)
 
 
 @dataclass

@@ -243,6 +243,14 @@ def _loaded_by(target: TargetSpec, loader: str) -> TargetSpec:
         raise UsageError(
             f"load={loader}: a tool of the database's own loads servers of the lab alone; name {target.database.name} without an address, or lab:NAME"
         )
+    tool = lab.require_tool(target.database.name, loader)
+    if target.place == "started":
+        settings = {**tool.server_settings, **dict(target.server_settings)}
+        target = replace(target, server_settings=tuple(settings.items()))
+    else:
+        settings = lab.find_instance(target.text.removeprefix(_LAB).partition("?")[0]).settings
+    if why := tool.refusal(settings):
+        raise UsageError(f"--target {target.text}: load={loader}: {why}")
     return replace(target, loader=loader)
 
 
@@ -265,7 +273,8 @@ def parse_target(text: str) -> TargetSpec:
             raise UsageError(f"--target {text}: {instance.database} is no database; it is used as {lab.used_as(instance)}")
         loader, rest = split_loader(instance.database, options)
         _check_url(_joined(lab.url_of(instance), rest))
-        return TargetSpec(text, known[instance.database], "lab", rest, loader=loader)
+        target = TargetSpec(text, known[instance.database], "lab", rest)
+        return _loaded_by(target, loader) if loader else target
     scheme = _SCHEME.match(text)
     name, _, options = (scheme["scheme"], "", "") if scheme else text.partition("?")
     if name not in known:
@@ -318,7 +327,8 @@ def started_target(
     loader, rest = split_loader(database, options)
     _check_options(database, rest)
     text = _joined(database, options)
-    return TargetSpec(text, databases()[database], "started", rest, system, nodes, tuple(server_settings.items()), loader)
+    target = TargetSpec(text, databases()[database], "started", rest, system, nodes, tuple(server_settings.items()))
+    return _loaded_by(target, loader) if loader else target
 
 
 def _check_options(database: str, options: str) -> None:

@@ -13,7 +13,7 @@ use bytes::Bytes;
 use futures::future::join_all;
 use http_body_util::{BodyExt, Full};
 use hyper::client::conn::http1::{SendRequest, handshake};
-use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue, USER_AGENT};
+use hyper::header::{AUTHORIZATION, HOST, HeaderValue, USER_AGENT};
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper::{Method, Request};
 use sensorbench_engine::overhead::on_own_thread;
@@ -24,19 +24,36 @@ use tokio::net::TcpStream;
 /// What is sent.
 pub struct Message {
     path: String,
-    is_form: bool,
+    headers: &'static [(&'static str, &'static str)],
     body: Vec<u8>,
 }
 
 impl Message {
     /// Keys and values, encoded.
     pub fn form(path: &str, text: String) -> Self {
-        Self { path: path.to_owned(), is_form: true, body: text.into_bytes() }
+        let headers = &[("content-type", "application/x-www-form-urlencoded")];
+        Self { path: path.to_owned(), headers, body: text.into_bytes() }
     }
 
     /// Data in the server's own form.
     pub fn data(path: String, body: Vec<u8>) -> Self {
-        Self { path, is_form: false, body }
+        Self { path, headers: &[], body }
+    }
+
+    /// JSON.
+    pub fn json(path: &str, text: String) -> Self {
+        Self { path: path.to_owned(), headers: &[("content-type", "application/json")], body: text.into_bytes() }
+    }
+
+    /// A request of remote write.
+    pub fn remote_write(series: &[u8]) -> Self {
+        let headers = &[
+            ("content-type", "application/x-protobuf"),
+            ("content-encoding", "snappy"),
+            ("x-prometheus-remote-write-version", "0.1.0"),
+        ];
+        let body = snap::raw::Encoder::new().compress_vec(series).unwrap();
+        Self { path: "/api/v1/write".to_owned(), headers, body }
     }
 }
 
@@ -107,8 +124,8 @@ impl Server {
         if let Some(authorization) = &self.authorization {
             builder = builder.header(AUTHORIZATION, authorization);
         }
-        if message.is_form {
-            builder = builder.header(CONTENT_TYPE, "application/x-www-form-urlencoded");
+        for (name, value) in message.headers {
+            builder = builder.header(*name, *value);
         }
         builder.body(Full::new(Bytes::from(message.body))).unwrap()
     }
@@ -172,6 +189,50 @@ pub fn vector(answer: &[u8]) -> usize {
     let answer: Answer = serde_json::from_slice(answer).unwrap();
     let rows: Vec<f64> = answer.data.result.iter().map(|element| element.value.1.parse().unwrap()).collect();
     std::hint::black_box(rows).len()
+}
+
+/// Times and values of a matrix. Times are seconds, values text. What lies before the range, which has both of its ends, is left out.
+pub fn matrix(answer: &[u8], wanted: Range<i64>) -> usize {
+    #[derive(Deserialize)]
+    struct Answer<'a> {
+        #[serde(borrow)]
+        data: Data<'a>,
+    }
+    #[derive(Deserialize)]
+    struct Data<'a> {
+        #[serde(borrow)]
+        result: Vec<Series<'a>>,
+    }
+    #[derive(Deserialize)]
+    struct Series<'a> {
+        #[serde(borrow)]
+        values: Vec<(f64, &'a str)>,
+    }
+    let answer: Answer = serde_json::from_slice(answer).unwrap();
+    let values = answer.data.result.into_iter().flat_map(|series| series.values);
+    let timed = values.map(|(time, value)| ((time * 1000.0).round() as i64, value.parse().unwrap()));
+    let rows: Vec<(i64, f64)> = timed.filter(|(time, _)| wanted.contains(time)).collect();
+    std::hint::black_box(rows).len()
+}
+
+/// Rows of times and values.
+pub fn json_rows(answer: &[u8]) -> usize {
+    #[derive(Deserialize)]
+    struct Answer {
+        values: Vec<(i64, f64)>,
+    }
+    let answer: Answer = serde_json::from_slice(answer).unwrap();
+    std::hint::black_box(answer.values).len()
+}
+
+/// One where the answer says that it was done.
+pub fn code(answer: &[u8]) -> usize {
+    #[derive(Deserialize)]
+    struct Answer {
+        code: i64,
+    }
+    let answer: Answer = serde_json::from_slice(answer).unwrap();
+    usize::from(answer.code == 200)
 }
 
 /// Blocks of the columns id (Int64) and value (Float64). An empty one has no rows.

@@ -149,16 +149,18 @@ impl IotdbDriver {
         Ok(self.texts(database, &last)?.into_iter().next().map(|[mark]| mark))
     }
 
-    /// Removes the database, the marker last, so that what is left of a removal that was cut short is still ours.
-    fn remove_all(&self) -> Result<(), DriverError> {
+    /// Whether the database is there.
+    fn is_there(&self) -> Result<bool, DriverError> {
+        Ok(self.databases()?.iter().any(|found| found == self.database()))
+    }
+
+    /// Removes everything but the marker from the database.
+    fn empty(&self) -> Result<(), DriverError> {
         let database = self.database();
-        if !self.databases()?.iter().any(|found| found == database) {
-            return Ok(());
-        }
         for table in self.tables(database)?.iter().filter(|table| *table != MARKER_TABLE) {
             self.run(database, &format!("DROP TABLE IF EXISTS {}", quoted(table)))?;
         }
-        self.run(database, &format!("DROP DATABASE IF EXISTS {}", quoted(database)))
+        Ok(())
     }
 
     fn prepare(&self, schema: &IotdbSchema, operation: &Operation) -> Result<Prepared, DriverError> {
@@ -190,7 +192,7 @@ impl Driver for IotdbDriver {
     }
 
     fn occupant(&self) -> Result<Occupant, DriverError> {
-        if !self.databases()?.iter().any(|found| found == self.database()) {
+        if !self.is_there()? {
             return Ok(Occupant::Absent);
         }
         let text = self.marker_text(self.database())?;
@@ -199,11 +201,13 @@ impl Driver for IotdbDriver {
 
     fn create(&self, schema: &Schema, marker: &Marker, admission: &Admission) -> Result<(), DriverError> {
         let parsed = IotdbSchema::of(schema)?;
-        if admission.replaces() {
-            self.remove_all()?;
+        // The server makes places for a new database's data, which takes it a second or more: one that is replaced keeps its own.
+        if admission.replaces() && self.is_there()? {
+            self.empty()?;
+        } else {
+            self.run(self.database(), &format!("CREATE DATABASE {}", quoted(self.database())))?;
+            self.run(self.database(), &format!("CREATE TABLE {MARKER_TABLE} (mark STRING FIELD)"))?;
         }
-        self.run(self.database(), &format!("CREATE DATABASE {}", quoted(self.database())))?;
-        self.run(self.database(), &format!("CREATE TABLE {MARKER_TABLE} (mark STRING FIELD)"))?;
         self.write_marker(marker, admission)?;
         self.run_all(parsed.sql.create())?;
         self.check_tables(&parsed)?;
@@ -224,8 +228,13 @@ impl Driver for IotdbDriver {
         self.run(self.database(), &format!("INSERT INTO {MARKER_TABLE} (time, mark) VALUES (0, {mark})"))
     }
 
+    /// The marker goes last, so that what is left of a removal that was cut short is still ours.
     fn remove(&self, _: &Admission) -> Result<(), DriverError> {
-        self.remove_all()
+        if !self.is_there()? {
+            return Ok(());
+        }
+        self.empty()?;
+        self.run(self.database(), &format!("DROP DATABASE IF EXISTS {}", quoted(self.database())))
     }
 
     fn namespaces(&self) -> Result<Vec<String>, DriverError> {

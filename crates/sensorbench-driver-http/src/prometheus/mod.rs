@@ -18,12 +18,15 @@
 
 mod api;
 mod marker;
+mod open_metrics;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::Duration;
 
+use arrow_array::RecordBatchReader;
 use percent_encoding::utf8_percent_encode;
-use sensorbench_driver::{About, Description, DriverError, Marker, Occupant, Operation, Schema, Size};
+use sensorbench_driver::{About, Description, DriverError, Marker, Occupant, Operation, Progress, Schema, Size};
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
@@ -199,7 +202,7 @@ impl Protocol for Prometheus {
             size.total_bytes += sample.value as u64;
             size.parts.insert(part.to_owned(), sample.value as u64);
         }
-        let others = format!("{{__name__!~\"{}:.+\"}}", control.target.namespace);
+        let others = format!("{{__name__=~\".+\",__name__!~\"{}:.+\"}}", control.target.namespace);
         if !api::metric_names(control, &others)?.is_empty() {
             return unknown("the server tells the size of all its data together, and others have data there, too");
         }
@@ -211,6 +214,18 @@ impl Protocol for Prometheus {
         let listed = metrics::read(control)?.into_iter();
         let counted = listed.filter(|sample| sample.value.is_finite() && !sample.labels.contains_key("le"));
         Ok(counted.map(|sample| (sample.shown(), sample.value)).collect())
+    }
+
+    /// OpenMetrics, for `promtool tsdb create-blocks-from openmetrics`.
+    fn write_load_file(
+        &self,
+        control: &Control,
+        points: &Points,
+        rows: Box<dyn RecordBatchReader + Send>,
+        file: &Path,
+        progress: &Progress,
+    ) -> Result<(), DriverError> {
+        open_metrics::write(points, &self.scope(control)?.prefix, rows, file, progress)
     }
 
     fn reading(&self, scope: &Scope, operation: &Operation) -> Result<Box<dyn Reading>, DriverError> {

@@ -4,6 +4,7 @@ Both listen on every address whatever they are set to, so they run in a network 
 """
 
 import base64
+import contextlib
 import json
 import re
 import secrets
@@ -26,6 +27,7 @@ _JAVA = (17, 11)
 _CONFIG_PORT, _CONFIG_CONSENSUS_PORT = 10710, 10720
 _RPC_PORT, _DATA_PORTS = 6667, {"internal": 10730, "mpp_data_exchange": 10740}
 _CONSENSUS_PORTS = {"schema_region": 10750, "data_region": 10760}
+_METRICS_PORT, _METRICS_WITHIN_S = 9092, 1.0
 _MEGABYTE = 1 << 20
 
 _HEAPS = {"jvm.heap": "512M", "jvm.coordinator_heap": "256M"}
@@ -37,10 +39,19 @@ _CHANGED_WITHIN_S = 30.0
 _NOT_LET_IN, _SUCCESS = 401, 200
 # Whoever changes these would leave the addresses, users and folders of the lab.
 _OF_THE_LAB = re.compile(
-    r"(.*_(address|port|dir|dirs|seed_config_node)|enable_rest_service|cache_expire_in_seconds|cluster_name)"
+    r"(.*_(address|port|dir|dirs|seed_config_node)|enable_rest_service|cache_expire_in_seconds|cluster_name|dn_metric_(reporter_list|level))"
 )
 # Not IoTDB's own: times as exact as those of the other databases.
 _DEFAULTS = {"timestamp_precision": "us"}
+# What of its metrics is told, each with the labels that its parts are told apart by; parts that differ in other labels are added up.
+_FIGURES = {
+    "file_count": ("name",),
+    "file_size": ("name",),
+    "jvm_gc_pause_seconds_sum": (),
+    "queue": ("name", "status"),
+}
+_SAMPLE = re.compile(r"^(\w+)(?:\{(.*)\})? (\S+)$", flags=re.MULTILINE)
+_LABEL = re.compile(r'(\w+)="([^"]*)"')
 _DESCRIPTORS = re.compile(r"org/apache/(iotdb|tsfile)/.*(Descriptor|PropertyUtils|PropertiesUtils?)\.class")
 
 # Doors into Java's own modules that IoTDB goes through (its conf/datanode-env.sh).
@@ -164,11 +175,33 @@ class Iotdb(LabDatabase):
 
         return problem
 
+    def insight(self, instance: Instance, node: Node) -> Mapping[str, float]:
+        """What the data node tells Prometheus of files, flushes and compactions; nothing of one that does not answer."""
+        if node.is_coordinator:
+            return {}
+        with contextlib.suppress(OSError):
+            address = f"http://{node.host}:{_METRICS_PORT}/metrics"
+            with urllib.request.urlopen(address, timeout=_METRICS_WITHIN_S) as answer:
+                return figures_of(answer.read().decode())
+        return {}
+
     def url(self, instance: Instance) -> str:
         """The REST service, and how the log is kept, which it does not tell clients."""
         node = instance.nodes[0]
         mode = instance.settings.get(_WAL_MODE, "ASYNC").lower()
         return f"{with_credentials(self.name, instance, f'{node.host}:{node.port}')}&{_WAL_MODE}={mode}"
+
+
+def figures_of(metrics: str) -> dict[str, float]:
+    """The figures that are told, of a text as Prometheus reads it."""
+    # A kind of file that it has none of, it does not list.
+    figures = {f"metrics.{figure}.{kind}": 0.0 for figure in ("file_size", "file_count") for kind in ("seq", "unseq")}
+    for name, labels, value in _SAMPLE.findall(metrics):
+        if name in _FIGURES:
+            found = dict(_LABEL.findall(labels))
+            figure = ".".join(["metrics", name, *(found.get(label, "") for label in _FIGURES[name])])
+            figures[figure] = figures.get(figure, 0.0) + float(value)
+    return figures
 
 
 def _change_password(instance: Instance, node: Node) -> str:
@@ -207,6 +240,10 @@ def _of_the_lab(instance: Instance) -> dict[str, str]:
         "dn_seed_config_node": f"{host}:{_CONFIG_PORT}",
         "enable_rest_service": "true",
         "rest_service_port": str(port),
+        # Of all that it could tell, which is megabytes once there are tables, the core alone.
+        "dn_metric_reporter_list": "PROMETHEUS",
+        "dn_metric_level": "CORE",
+        "dn_metric_prometheus_reporter_port": str(_METRICS_PORT),
         # Who was let in once would be let in for eight hours, whatever became of the password.
         "cache_expire_in_seconds": "1",
     }

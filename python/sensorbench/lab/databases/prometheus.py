@@ -1,31 +1,28 @@
-"""Prometheus, as Debian has it."""
+"""Prometheus: as Debian has it, or a current version that Go builds."""
 
 import re
 from collections.abc import Mapping
 from pathlib import Path
 
 from sensorbench.lab.database import LabDatabase, Place
+from sensorbench.lab.databases.prometheus_blocks import BLOCK, LATE_WINDOW, SOURCES, Blocks, program
 from sensorbench.lab.flags import printed_flags, problem_of_flag, with_problems
 from sensorbench.lab.instance import Instance
 from sensorbench.lab.processes import call
-from sensorbench.lab.software import DebianPackages
 from sensorbench.lab.state_dirs import ServerUser
 
-# Of its file, which has nothing else.
-_LATE_WINDOW = "out_of_order_time_window"
-_BLOCK = "storage.tsdb.min-block-duration"
 # Data are loaded that are years old. With the usual blocks of 2 hours the server takes nothing that is an hour older than its newest sample,
 # but late, and makes a block of each 2 hours of history, one after the other. In one long block all of it stays in the head and its log.
 _DEFAULTS = {
-    _LATE_WINDOW: "100y",
-    _BLOCK: "200y",
+    LATE_WINDOW: "100y",
+    BLOCK: "200y",
     "storage.tsdb.retention.time": "100y",
 }
 # Compactions of late samples look into each block's length between the oldest and the newest of them; two samples three years apart, which are
 # 13,000 blocks of 2 hours, took 99 s of a CPU.
 _MAX_LATE_BLOCKS = 1000
 # Flags for tests, which the server does not print.
-_HIDDEN = ("storage.tsdb.max-block-duration", _BLOCK)
+_HIDDEN = ("storage.tsdb.max-block-duration", BLOCK)
 _DAY_MS = 86_400_000
 _UNITS_MS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": _DAY_MS, "w": 7 * _DAY_MS, "y": 365 * _DAY_MS}
 _PART = re.compile(r"(\d+)(ms|[smhdwy])")
@@ -41,7 +38,8 @@ class Prometheus(LabDatabase):
     name = "prometheus"
     summary = "Prometheus, metrics with labels, one server"
     port = 9090
-    sources = (DebianPackages("prometheus", "debian", ("prometheus",)),)
+    sources = SOURCES
+    load_tools = (Blocks(),)
 
     memory_rule = (
         "nothing to set: its head takes what its series need, and has no limit; the rest is the system's cache of its files"
@@ -56,7 +54,7 @@ class Prometheus(LabDatabase):
             return _refusal(program, user, flag, value, takes_value=known[flag])
 
         def problem(key: str, value: str) -> str:
-            if key == _LATE_WINDOW:
+            if key == LATE_WINDOW:
                 return "" if _duration_ms(value) is not None else f"{value!r}: expected a duration such as 30m, 12h or 30d"
             return problem_of_flag(key, value, known, _OF_THE_LAB, "prometheus --help", refusal)
 
@@ -73,8 +71,8 @@ class Prometheus(LabDatabase):
     def command(self, place: Place) -> list[str | Path]:
         """The server with its flags, and a file with the one setting that is no flag; nothing is scraped."""
         settings = {**_DEFAULTS, **place.instance.settings}
-        window = settings.pop(_LATE_WINDOW)
-        file = place.write_secret("prometheus.yml", f"storage:\n  tsdb:\n    {_LATE_WINDOW}: {window}\n")
+        window = settings.pop(LATE_WINDOW)
+        file = place.write_secret("prometheus.yml", f"storage:\n  tsdb:\n    {LATE_WINDOW}: {window}\n")
         known = _flags(_program(place.software), place.user)
         return [
             _program(place.software),
@@ -93,7 +91,7 @@ class Prometheus(LabDatabase):
 
 
 def _program(software: Path) -> Path:
-    return software / "usr" / "bin" / "prometheus"
+    return program(software, "prometheus")
 
 
 def _argument(name: str, value: str, *, takes_value: bool) -> str:
@@ -131,11 +129,11 @@ def _duration_ms(text: str) -> int | None:
 def _too_long(settings: Mapping[str, str]) -> dict[str, str]:
     """Why late samples may not be so old, where the server would have to look into too many blocks for them."""
     of_all = {**_DEFAULTS, **settings}
-    window, block = _duration_ms(of_all[_LATE_WINDOW]), _duration_ms(of_all[_BLOCK])
+    window, block = _duration_ms(of_all[LATE_WINDOW]), _duration_ms(of_all[BLOCK])
     if not window or not block or window <= block * _MAX_LATE_BLOCKS:
         return {}
-    key = _LATE_WINDOW if _LATE_WINDOW in settings else _BLOCK
+    key = LATE_WINDOW if LATE_WINDOW in settings else BLOCK
     return {
-        key: f"late samples of {of_all[_LATE_WINDOW]} lie in more than {_MAX_LATE_BLOCKS:,} blocks of {of_all[_BLOCK]}, and the server takes minutes "
-        f"of CPU for looking into each of them; make {_LATE_WINDOW} shorter or {_BLOCK} longer"
+        key: f"late samples of {of_all[LATE_WINDOW]} lie in more than {_MAX_LATE_BLOCKS:,} blocks of {of_all[BLOCK]}, and the server takes minutes "
+        f"of CPU for looking into each of them; make {LATE_WINDOW} shorter or {BLOCK} longer"
     }
