@@ -162,7 +162,7 @@ def continued(before: FactorsManifest, after: FactorsManifest, folder: Path) -> 
         raise UsageError(
             f"--resume: the study in {folder} has the part {lacking[0]}, too; give --part {lacking[0]}, or another --out"
         )
-    kept: dict[str, object] = {key: getattr(before.plan, key) for key in ("reached", "rates", "shares_records")}
+    kept: dict[str, object] = {key: getattr(before.plan, key) for key in ("reached", "rates", "shares_records", "took_s")}
     if after.plan.budget_s is not None:
         left_out = {name: why for name, why in before.plan.left_out.items() if name not in after.plan.parts}
         kept["left_out"] = {**left_out, **after.plan.left_out}

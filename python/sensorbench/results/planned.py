@@ -255,6 +255,10 @@ class PlannedFactors(SummaryPart):
         default=False,
         description="Whether servers of cells that have the same files start with records that were added once in each round.",
     )
+    took_s: dict[str, list[float]] = Field(
+        default={},
+        description="How long finding the rates, adding records that are shared, and each measurement under a load took (s), by which the rest is planned.",
+    )
     budget_s: float | None = Field(default=None, description="The time after which nothing is begun; null: nobody named one.")
     left_out: dict[str, str] = Field(default={}, description="Parts and levels that a budget left out, each with why.")
     cluster: list[str] | None = Field(

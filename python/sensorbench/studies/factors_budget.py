@@ -1,4 +1,5 @@
-"""What a budget of time is turned into for a study of factors: by arithmetic, since its servers are too dear to be started for a pilot.
+"""What a budget of time is turned into for a study of factors: by arithmetic, since its servers are too dear to be started for a pilot. A study that goes
+on has been its own pilot.
 
 What no claim needs is left out, and so is what waits for hours. Of the rest, those cells come first by which most claims are decided in the
 least time. Cells that are compared with one another alternate, so that drift is nobody's gain.
@@ -8,20 +9,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from sensorbench.benchmarks.factors import Cell, FactorOptions, FactorsPlan, check
+from sensorbench.benchmarks.factors import Cell, Expected, FactorOptions, FactorsPlan, check
 from sensorbench.claims import Claim
 from sensorbench.errors import UsageError
 from sensorbench.lifecycle import Deadline, check_folder
-from sensorbench.results.factors import read_factors
+from sensorbench.results.factors import FactorsResult, read_factors
 from sensorbench.results.planned import PlannedFactors
-from sensorbench.runner import seconds
 from sensorbench.studies.factors import FactorStudy
 
 # What is planned for: the rest is for what arithmetic cannot know.
 PLANNED_SHARE = 0.85
 SCALES = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02)
-# Assumed of three nodes on a machine with two cores: to start and end them; records that they take per second, and that are counted per second.
-START_S, ADDED_PER_S, COUNTED_PER_S = 45.0, 4_000.0, 40_000.0
 NOT_NEEDED = "no claim needs it"
 
 
@@ -46,8 +44,18 @@ def plan_factors(study: FactorStudy, options: FactorOptions, folder: Path, *, re
 
 
 def expected_s(plan: FactorsPlan) -> float:
-    """How long all that a budget does not leave out takes by arithmetic (s)."""
-    return _probe_s(plan) + _total_s(plan, list(plan.cells()))
+    """How long all that a budget does not leave out takes from the beginning (s)."""
+    expected = Expected(plan)
+    return expected.finding_s() + expected.total_s(plan.cells())
+
+
+def left_s(plan: FactorsPlan, result: FactorsResult) -> float:
+    """How long what is not measured yet takes (s), by what was: records that were shared before are added again."""
+    measured = {name: {each.round for each in found if each.outcome == "measured"} for name, found in result.measurements.items()}
+    turns = [turn for group in plan.groups() for turn in plan.turns(group)]
+    left = [turn for turn in turns if turn.round not in measured.get(turn.cell.id, ())]
+    expected = Expected(plan, result.manifest.plan.took_s)
+    return (0.0 if result.manifest.plan.rates else expected.finding_s()) + expected.turns_s(left)
 
 
 def _choose(study: FactorStudy, options: FactorOptions, budget_s: float) -> FactorsPlan:
@@ -68,7 +76,8 @@ def _choose(study: FactorStudy, options: FactorOptions, budget_s: float) -> Fact
         raise UsageError(
             f"--budget {budget_s / 60:,.0f}m: nothing is left of these parts ({_as_list(chosen.left_out)}); give more time, or name other parts by --part"
         )
-    shortest_s = _probe_s(chosen) + min(_cell_s(chosen, cell) for cell in chosen.cells().values())
+    expected = Expected(chosen)
+    shortest_s = expected.finding_s() + min(map(expected.cell_s, chosen.cells().values()))
     if shortest_s > budget_s:
         raise UsageError(
             f"--budget {budget_s / 60:,.0f}m: the least of this study, one measurement at scale {chosen.options.used_scale:g} and what the default takes, "
@@ -114,8 +123,9 @@ def _why_left_out(study: FactorStudy, plan: FactorsPlan, part: str, budget_s: fl
     needed = _needed_of_part(study, plan, part)
     if not needed:
         return NOT_NEEDED
-    waits_s = max(_waits_s(plan, cell) for cell in needed)
-    total_s = plan.rounds * sum(_cell_s(plan, cell) for cell in needed)
+    expected = Expected(plan)
+    waits_s = max(expected.waits_s(cell.load) for cell in needed)
+    total_s = plan.rounds * sum(map(expected.cell_s, needed))
     if not waits_s or total_s <= budget_s:
         return None
     return (
@@ -164,54 +174,13 @@ def _groups(study: FactorStudy, plan: FactorsPlan) -> list[_Group]:
 
 def _ordered(plan: FactorsPlan, groups: Sequence[_Group]) -> list[_Group]:
     """The groups, first that which decides most claims for its time."""
+    expected = Expected(plan)
     left = list(groups)
     done: list[str] = []
     ordered: list[_Group] = []
     while left:
-        best = max(left, key=lambda group: group.claims / (_total_s(plan, [*done, *group.cells]) - _total_s(plan, done)))
+        best = max(left, key=lambda group: group.claims / (expected.total_s([*done, *group.cells]) - expected.total_s(done)))
         left.remove(best)
         ordered.append(best)
         done += best.cells
     return ordered
-
-
-def _total_s(plan: FactorsPlan, names: Sequence[str]) -> float:
-    """How long cells take in all rounds, with the records that they share (s)."""
-    cells = plan.cells()
-    chosen = [cells[name] for name in names]
-    layouts = {
-        tuple((key, value) for key, value in cell.settings.items() if key not in plan.file.not_on_disk)
-        for cell in chosen
-        if not _adds(plan, cell)
-    }
-    shared_s = len(layouts) * (START_S + _adding_s(plan)) if plan.shares_records else 0.0
-    return plan.rounds * (shared_s + sum(_cell_s(plan, cell) for cell in chosen))
-
-
-def _probe_s(plan: FactorsPlan) -> float:
-    """How long finding the rates takes (s)."""
-    return START_S + _adding_s(plan) + plan.step_s if plan.options.rate is None else 0.0
-
-
-def _cell_s(plan: FactorsPlan, cell: Cell) -> float:
-    """How long a measurement of a cell takes, without records that it shares (s)."""
-    load = plan.file.loads[cell.load]
-    held_s = len(load.shares) * plan.step_s
-    records_s = _adding_s(plan) if _adds(plan, cell) else plan.bench.records / COUNTED_PER_S
-    again_s = max(0.0, _waits_s(plan, cell) - held_s) + held_s + START_S * len(load.shares) if load.again_after else 0.0
-    return START_S + records_s + held_s + again_s
-
-
-def _waits_s(plan: FactorsPlan, cell: Cell) -> float:
-    """How long after the records are there servers are restarted (s); 0 where they are not."""
-    load = plan.file.loads[cell.load]
-    return seconds(load.again_after) * plan.bench.at.time if load.again_after else 0.0
-
-
-def _adds(plan: FactorsPlan, cell: Cell) -> bool:
-    """Whether a cell adds its records itself."""
-    return plan.file.loads[cell.load].measures_adding or not plan.shares_records
-
-
-def _adding_s(plan: FactorsPlan) -> float:
-    return plan.bench.records / ADDED_PER_S

@@ -1,13 +1,16 @@
 from .cells import Cell
 from .estimate import estimate_factors
+from .expected import Expected
 from .file import FactorsFile
 from .levels import by_round, measurements_of
 from .options import FactorOptions
-from .run import FactorsBenchmark, FactorsPlan, check
+from .plan import FactorsPlan, check
+from .run import FactorsBenchmark
 from .summary import summarise_factors
 
 __all__ = [
     "Cell",
+    "Expected",
     "FactorOptions",
     "FactorsBenchmark",
     "FactorsFile",

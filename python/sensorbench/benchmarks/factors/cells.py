@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from sensorbench.benchmarks.factors.file import FactorsFile
 from sensorbench.benchmarks.factors.scaling import Scaled
 
+# Settings that change how records lie on disk.
+Layout = tuple[tuple[str, str], ...]
+
 
 @dataclass
 class Cell:
@@ -48,6 +51,11 @@ def add(found: dict[str, Cell], load: str, settings: Mapping[str, str], part: st
         found[cell.id] = cell
     cell.levels.append((part, level))
     return cell
+
+
+def layout(cell: Cell, file: FactorsFile) -> Layout:
+    """The settings of a cell that change how records lie on disk: cells that have the same can share records."""
+    return tuple(sorted((key, value) for key, value in cell.settings.items() if key not in file.not_on_disk))
 
 
 def _new_id(found: Mapping[str, Cell], words: str) -> str:

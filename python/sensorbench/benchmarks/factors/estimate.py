@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from sensorbench.benchmarks.factors.cells import Cell
-from sensorbench.benchmarks.factors.run import FactorsPlan
+from sensorbench.benchmarks.factors.plan import FactorsPlan
 from sensorbench.results.estimate import Estimate, PartEstimate, VariantEstimate
 from sensorbench.runner import arithmetic_estimate, place_of, seconds
 
