@@ -24,7 +24,7 @@ from sensorbench.results.factors import FactorsResult, read_factors
 from sensorbench.results.summary.factors import FactorsSummary
 from sensorbench.studies import FACTOR_STUDIES
 from sensorbench.studies.factors import FactorStudy
-from sensorbench.studies.factors_budget import expected_s, left_s, plan_factors
+from sensorbench.studies.factors_budget import expected_s, expected_to_look_s, left_s, plan_factors
 
 
 def show_factor_study(study: FactorStudy, *, as_json: bool) -> None:
@@ -76,7 +76,7 @@ def run_study(
         show_dry_run(estimate_factors(plan, folder), as_json=json)
         return
     reporter.say(
-        f"{plan.file.title}: {plan.bench.records:,} records, {len(plan.cells())} configurations under their loads, {formatting.counted(plan.rounds, 'round')}, "
+        f"{plan.file.title}: {plan.bench.records:,} records, {len(plan.cells())} configurations under their loads, {formatting.counted(plan.first_rounds, 'round')}, "
         f"each on fresh servers; results go to {folder}"
     )
     written = run_and_report(FactorsBenchmark(), plan, folder, reporter, reports.FACTORS.write, resume=resume)
@@ -85,14 +85,18 @@ def run_study(
 
 def _say_budget(plan: FactorsPlan, budget_s: float, reporter: ProgressReporter, before: FactorsResult | None) -> None:
     """Says what a budget was turned into; of a study that goes on, what is left of it."""
-    total_s = left_s(plan, before) if before else expected_s(plan)
-    takes = "What is left takes" if before else "They take"
+    to_look_s, total_s = (left_s(plan, before),) * 2 if before else (expected_to_look_s(plan), expected_s(plan))
+    rounds = formatting.counted(plan.first_rounds, "round")
+    takes = f"{'What is left' if before else 'They'} {'take' if not before else 'takes'} about {length(to_look_s)}"
+    if plan.looks:
+        takes += " until the next look" if before else f", and at most {length(total_s)}"
+        rounds += f", up to {plan.rounds} while claims are undecided"
     source = "by what was measured so far" if before and before.manifest.plan.took_s else "by arithmetic"
     left = f"; left out: {'; '.join(plan.left_out)}" if plan.left_out else ""
     more = "" if total_s <= budget_s else ". What does not fit is left: --resume goes on with it, each time for as long"
     reporter.say(
         f"budget {length(budget_s)}: scale {plan.options.used_scale:g}, the {len(plan.cells())} configurations that claims need in "
-        f"{formatting.counted(plan.rounds, 'round')}{left}. {takes} about {length(total_s)}, {source}{more}"
+        f"{rounds}{left}. {takes}, {source}{more}"
     )
 
 

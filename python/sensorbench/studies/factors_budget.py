@@ -5,17 +5,17 @@ What no claim needs is left out, and so is what waits for hours. Of the rest, th
 least time. Cells that are compared with one another alternate, so that drift is nobody's gain.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from sensorbench.benchmarks.factors import Cell, Expected, FactorOptions, FactorsPlan, check
+from sensorbench.benchmarks.factors import Cell, Expected, FactorOptions, FactorsPlan, check, described_cells
 from sensorbench.claims import Claim
 from sensorbench.errors import UsageError
 from sensorbench.lifecycle import Deadline, check_folder
 from sensorbench.results.factors import FactorsResult, read_factors
 from sensorbench.results.planned import PlannedFactors
-from sensorbench.studies.factors import FactorStudy
+from sensorbench.studies.factors import FactorStudy, cells_of_claim
 
 # What is planned for: the rest is for what arithmetic cannot know.
 PLANNED_SHARE = 0.85
@@ -33,32 +33,48 @@ class _Group:
 
 def plan_factors(study: FactorStudy, options: FactorOptions, folder: Path, *, resume: bool) -> FactorsPlan:
     """What options ask for, with a budget what fits; of a study that goes on, as it began. Raises UsageError."""
+    looks = tuple(study.file.looks) if options.budget is not None and options.repetitions is None else ()
     if resume:
         check_folder(folder, resume=True)
-        options = _as_begun(options, read_factors(folder).manifest.plan)
-    plan = FactorsPlan(study.name, study.file, options)
+        begun = read_factors(folder).manifest.plan
+        looks = tuple(begun.looks)
+        if looks and options.repetitions is not None:
+            raise UsageError(
+                f"--repetitions {options.repetitions}: the study in {folder} is looked at after {' and '.join(map(str, looks))} rounds; leave it out"
+            )
+        options = _as_begun(options, begun)
+    plan = _looked_at(study, FactorsPlan(study.name, study.file, options), looks)
     check(plan)
     if options.budget is None:
         return plan
-    return _within(study, options, options.budget) if resume else _choose(study, options, options.budget)
+    return _within(study, plan, options.budget) if resume else _choose(study, plan, options.budget)
+
+
+def _looked_at(study: FactorStudy, plan: FactorsPlan, looks: tuple[int, ...]) -> FactorsPlan:
+    """A plan whose claims are looked at after some rounds."""
+    return replace(plan, looks=looks, needed_after=study.needed_cells) if looks else plan
 
 
 def expected_s(plan: FactorsPlan) -> float:
-    """How long all that a budget does not leave out takes from the beginning (s)."""
+    """How long all that a budget does not leave out takes at most (s)."""
     expected = Expected(plan)
     return expected.finding_s() + expected.total_s(plan.cells())
 
 
+def expected_to_look_s(plan: FactorsPlan) -> float:
+    """How long it takes until the first look (s)."""
+    expected = Expected(plan)
+    return expected.finding_s() + expected.total_s(plan.cells(), plan.first_rounds)
+
+
 def left_s(plan: FactorsPlan, result: FactorsResult) -> float:
-    """How long what is not measured yet takes (s), by what was: records that were shared before are added again."""
-    measured = {name: {each.round for each in found if each.outcome == "measured"} for name, found in result.measurements.items()}
-    turns = [turn for group in plan.groups() for turn in plan.turns(group)]
-    left = [turn for turn in turns if turn.round not in measured.get(turn.cell.id, ())]
+    """How long it takes until the next look, or to the end (s), by what was measured: records that were shared before are added again."""
+    turns, _ = plan.turns_until_look(result)
     expected = Expected(plan, result.manifest.plan.took_s)
-    return (0.0 if result.manifest.plan.rates else expected.finding_s()) + expected.turns_s(left)
+    return (0.0 if result.manifest.plan.rates else expected.finding_s()) + expected.turns_s(turns)
 
 
-def _choose(study: FactorStudy, options: FactorOptions, budget_s: float) -> FactorsPlan:
+def _choose(study: FactorStudy, plan: FactorsPlan, budget_s: float) -> FactorsPlan:
     """The largest scale at which all that claims need fits; the smallest at which they can be judged where it does not, and goes on by --resume.
 
     Raises:
@@ -66,12 +82,13 @@ def _choose(study: FactorStudy, options: FactorOptions, budget_s: float) -> Fact
 
     """
     smallest = max(claim.min_scale.get("scale", 0.0) for claim in study.claims)
-    larger = [scale for scale in SCALES if scale > smallest] if options.scale is None else []
+    scale_of_user = plan.options.scale
+    larger = [scale for scale in SCALES if scale > smallest] if scale_of_user is None else []
     for scale in larger:
-        chosen = _within(study, options.model_copy(update={"scale": scale}), budget_s)
+        chosen = _within(study, _at_scale(plan, scale), budget_s)
         if chosen.cells() and expected_s(chosen) <= PLANNED_SHARE * budget_s:
             return chosen
-    chosen = _within(study, options.model_copy(update={"scale": options.scale or smallest}), budget_s)
+    chosen = _within(study, _at_scale(plan, scale_of_user or smallest), budget_s)
     if not chosen.cells():
         raise UsageError(
             f"--budget {budget_s / 60:,.0f}m: nothing is left of these parts ({_as_list(chosen.left_out)}); give more time, or name other parts by --part"
@@ -86,9 +103,12 @@ def _choose(study: FactorStudy, options: FactorOptions, budget_s: float) -> Fact
     return chosen
 
 
-def _within(study: FactorStudy, options: FactorOptions, budget_s: float) -> FactorsPlan:
-    """What a study measures in a budget with these options, and in which order."""
-    whole = FactorsPlan(study.name, study.file, options)
+def _at_scale(plan: FactorsPlan, scale: float) -> FactorsPlan:
+    return replace(plan, options=plan.options.model_copy(update={"scale": scale}))
+
+
+def _within(study: FactorStudy, whole: FactorsPlan, budget_s: float) -> FactorsPlan:
+    """What a study measures of a plan in a budget, and in which order."""
     left_out = {name: why for name in whole.parts if (why := _why_left_out(study, whole, name, budget_s))}
     plan = replace(whole, left_out=left_out)
     groups = _ordered(plan, _groups(study, plan))
@@ -107,7 +127,7 @@ def _as_begun(options: FactorOptions, plan: PlannedFactors) -> FactorOptions:
     begun: dict[str, object] = {
         "scale": plan.scale if options.scale is None else options.scale,
         "duration": options.duration or plan.step_s,
-        "repetitions": options.repetitions or plan.rounds,
+        "repetitions": None if plan.looks else options.repetitions or plan.rounds,
     }
     if options.budget is not None and not options.parts:
         begun["parts"] = tuple(plan.parts)
@@ -125,11 +145,11 @@ def _why_left_out(study: FactorStudy, plan: FactorsPlan, part: str, budget_s: fl
         return NOT_NEEDED
     expected = Expected(plan)
     waits_s = max(expected.waits_s(cell.load) for cell in needed)
-    total_s = plan.rounds * sum(map(expected.cell_s, needed))
+    total_s = plan.first_rounds * sum(map(expected.cell_s, needed))
     if not waits_s or total_s <= budget_s:
         return None
     return (
-        f"each measurement waits {waits_s / 60:,.0f} min before servers are restarted, and the {plan.rounds * len(needed)} that claims need take "
+        f"each measurement waits {waits_s / 60:,.0f} min before servers are restarted, and the {plan.first_rounds * len(needed)} that claims need take "
         f"{total_s / 3600:,.1f} h"
     )
 
@@ -137,31 +157,19 @@ def _why_left_out(study: FactorStudy, plan: FactorsPlan, part: str, budget_s: fl
 def _needed_of_part(study: FactorStudy, plan: FactorsPlan, part: str) -> list[Cell]:
     """The cells of a part that its claims need."""
     cells = plan.cells()
-    names = {name for claim in study.claims if part in claim.parts for name in _needed(claim, cells.values())}
+    names = {name for claim in study.claims if part in claim.parts for name in _needed(claim, plan)}
     return [cells[name] for name in cells if name in names]
 
 
-def _needed(claim: Claim, cells: Iterable[Cell]) -> set[str]:
-    """The cells that a claim needs, by their ids; none for a claim about whatever was measured."""
-    figures = [
-        figure.arguments
-        for rule in claim.rules
-        for instance in rule.expanded()
-        for expression in instance.expressions
-        for figure in expression.figures
-        # Others are about all measurements.
-        if len(figure.arguments) > 1
-    ]
-    wanted = {(load, part, level) for load, part, level, *_ in figures}
-    return {cell.id for cell in cells for part, level in cell.levels if (cell.load, part, level) in wanted}
+def _needed(claim: Claim, plan: FactorsPlan) -> set[str]:
+    """The cells that a claim needs."""
+    return cells_of_claim(claim, described_cells(plan.cells()))
 
 
 def _groups(study: FactorStudy, plan: FactorsPlan) -> list[_Group]:
     """The cells that claims need; those of claims that share a cell are one group."""
     cells = plan.cells()
-    of_claims = [
-        needed for claim in study.claims if set(claim.parts) <= set(plan.parts) and (needed := _needed(claim, cells.values()))
-    ]
+    of_claims = [needed for claim in study.claims if set(claim.parts) <= set(plan.parts) and (needed := _needed(claim, plan))]
     merged: list[set[str]] = []
     for needed in of_claims:
         touching = [group for group in merged if group & needed]
@@ -179,7 +187,9 @@ def _ordered(plan: FactorsPlan, groups: Sequence[_Group]) -> list[_Group]:
     done: list[str] = []
     ordered: list[_Group] = []
     while left:
-        best = max(left, key=lambda group: group.claims / (expected.total_s([*done, *group.cells]) - expected.total_s(done)))
+        best = max(
+            left, key=lambda group: group.claims / (expected.total_s([*done, *group.cells], 1) - expected.total_s(done, 1))
+        )
         left.remove(best)
         ordered.append(best)
         done += best.cells

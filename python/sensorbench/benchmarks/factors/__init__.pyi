@@ -1,4 +1,4 @@
-from .cells import Cell
+from .cells import Cell, described_cells
 from .estimate import estimate_factors
 from .expected import Expected
 from .file import FactorsFile
@@ -17,6 +17,7 @@ __all__ = [
     "FactorsPlan",
     "by_round",
     "check",
+    "described_cells",
     "estimate_factors",
     "measurements_of",
     "summarise_factors",

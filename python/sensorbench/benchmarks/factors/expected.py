@@ -31,10 +31,11 @@ class Expected:
         """How long a measurement of a cell takes, without records that it shares."""
         return self._of(cell.load)
 
-    def total_s(self, names: Iterable[str]) -> float:
-        """How long cells take in all rounds, with the records that they share."""
+    def total_s(self, names: Iterable[str], rounds: int | None = None) -> float:
+        """How long cells take in some rounds, or in all, with the records that they share."""
         cells = self.plan.cells()
-        return self.turns_s([Turn(cells[name], number) for name in names for number in range(1, self.plan.rounds + 1)])
+        numbers = range(1, (rounds or self.plan.rounds) + 1)
+        return self.turns_s([Turn(cells[name], number) for name in names for number in numbers])
 
     def turns_s(self, turns: Iterable[Turn], made: Collection[tuple[object, int]] = ()) -> float:
         """How long measurements take, with the records that they share and that are not `made` yet: layouts and rounds."""

@@ -1,6 +1,6 @@
 """The plan of a study of factors: what is measured, at which servers, in which order."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +14,7 @@ from sensorbench.benchmarks.factors.scaling import scaled
 from sensorbench.benchmarks.tune import check_settings
 from sensorbench.errors import UsageError
 from sensorbench.lifecycle import Deadline
+from sensorbench.results.factors import FactorsResult
 from sensorbench.runner import TargetSpec, cluster_target, parse_target, seconds
 
 # What is counted beside the loads: adding records that cells share, and finding the rates.
@@ -32,6 +33,9 @@ class FactorsPlan:
     # What it leaves out, parts and levels of others, each with why; and when it is over.
     left_out: Mapping[str, str] = field(default_factory=dict)
     deadline: Deadline | None = None
+    # After how many rounds is looked which cells are needed still, and who knows that.
+    looks: tuple[int, ...] = ()
+    needed_after: Callable[[FactorsResult], Collection[str]] | None = None
 
     @cached_property
     def target(self) -> TargetSpec:
@@ -59,8 +63,13 @@ class FactorsPlan:
 
     @property
     def rounds(self) -> int:
-        """How many times each cell is measured."""
-        return self.options.repetitions or self.file.rounds
+        """How many times each cell is measured at most."""
+        return self.looks[-1] if self.looks else self.options.repetitions or self.file.rounds
+
+    @property
+    def first_rounds(self) -> int:
+        """How many times each cell is measured whatever comes out."""
+        return self.looks[0] if self.looks else self.rounds
 
     @property
     def parts(self) -> list[str]:
@@ -86,10 +95,30 @@ class FactorsPlan:
             return [[cells[name] for name in group] for group in self.groups_of_budget]
         return [[cell for cell in cells.values() if cell.apart is apart] for apart in (False, True)]
 
-    def turns(self, cells: Sequence[Cell]) -> list[Turn]:
-        """Each cell once in each round, every other round in the opposite order, so that drift is nobody's gain."""
-        numbers = range(1, self.rounds + 1)
-        return [Turn(cell, number) for number in numbers for cell in (cells if number % 2 else reversed(cells))]
+    @property
+    def stages(self) -> list[range]:
+        """The rounds until each look; all of them where nobody looks."""
+        ends = self.looks or (self.rounds,)
+        return [range(begun + 1, end + 1) for begun, end in zip((0, *ends), ends, strict=False)]
+
+    def turns_left(self, result: FactorsResult, rounds: range, cells: Sequence[Cell]) -> list[Turn]:
+        """The measurements of some rounds that are still to be made: each cell once in each, every other round in the opposite order, so that drift is
+        nobody's gain. After the first look, those of cells that are needed still.
+        """
+        needed = self.needed_after(result) if rounds.start > 1 and self.needed_after else None
+        wanted = [cell for cell in cells if needed is None or cell.id in needed]
+        turns = [Turn(cell, number) for number in rounds for cell in (wanted if number % 2 else reversed(wanted))]
+        measured = {
+            name: {each.round for each in found if each.outcome == "measured"} for name, found in result.measurements.items()
+        }
+        return [turn for turn in turns if turn.round not in measured.get(turn.cell.id, ())]
+
+    def turns_until_look(self, result: FactorsResult) -> tuple[list[Turn], int]:
+        """The measurements that are to be made until the next look, and after which round that is; none where all are made."""
+        for rounds in self.stages:
+            if turns := [turn for group in self.groups() for turn in self.turns_left(result, rounds, group)]:
+                return turns, rounds.stop - 1
+        return [], self.rounds
 
 
 def check(plan: FactorsPlan) -> None:

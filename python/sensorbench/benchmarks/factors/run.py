@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sensorbench._engine import Target
 from sensorbench.benchmarks.factors.best_draft import OWN, best_draft
-from sensorbench.benchmarks.factors.cells import Cell, Turn, add
+from sensorbench.benchmarks.factors.cells import Cell, Turn, add, described_cells
 from sensorbench.benchmarks.factors.expected import Expected
 from sensorbench.benchmarks.factors.measure import SharedRecords, failed, measure, probe, rates_of
 from sensorbench.benchmarks.factors.plan import ADDING, FINDING, FactorsPlan
@@ -16,9 +16,9 @@ from sensorbench.benchmarks.factors.templates import Templates
 from sensorbench.benchmarks.stress import attempted
 from sensorbench.lifecycle import Benchmark, Description, RunContext
 from sensorbench.progress import ProgressReporter
-from sensorbench.results.factors import CellMeasurement, FactorsWriter, continued, is_measured, read_factors
+from sensorbench.results.factors import CellMeasurement, FactorsResult, FactorsWriter, continued, read_factors
 from sensorbench.results.ownership import Claim, Owner
-from sensorbench.results.planned import FactorsManifest, PlannedCell, PlannedFactors
+from sensorbench.results.planned import FactorsManifest, PlannedFactors
 from sensorbench.runner import Servers, addresses_of, borrowed_cluster, check_namespace
 
 
@@ -55,11 +55,12 @@ class FactorsBenchmark(Benchmark[FactorsPlan, FactorsManifest, FactorsWriter]):
             nodes=len(addresses) if (addresses := addresses_of(plan.target)) else plan.file.nodes,
             cluster=addresses,
             parts=plan.parts,
-            cells=_described(plan.cells()),
+            cells=described_cells(plan.cells()),
             scale=options.used_scale,
             sizes=dict(bench.at.sizes),
             step_s=plan.step_s,
             rounds=plan.rounds,
+            looks=list(plan.looks),
             seed=options.seed,
             shares_records=plan.shares_records,
             budget_s=plan.deadline.budget_s if plan.deadline else None,
@@ -79,10 +80,10 @@ class FactorsBenchmark(Benchmark[FactorsPlan, FactorsManifest, FactorsWriter]):
             at_work = _AtWork(plan, writer, context.progress, templates)
             at_work.expect_as_before()
             at_work.find_rates()
-            *groups, last = plan.groups()
-            at_work.measure_all([turn for group in groups for turn in at_work.turns(group)], later=at_work.turns(last))
-            own = [] if plan.groups_of_budget else at_work.cells_of_best_draft()
-            at_work.measure_all(at_work.turns([*last, *own]))
+            for rounds in plan.stages:
+                at_work.measure_stage(rounds)
+            if not plan.groups_of_budget:
+                at_work.measure_best_draft()
 
 
 @dataclass(frozen=True)
@@ -120,29 +121,45 @@ class _AtWork:
         self.writer.update_plan(reached=reached, rates={name: rates_of(load, reached) for name, load in loads.items()})
         self._note(FINDING, time.monotonic() - begun_s)
 
-    def turns(self, cells: Sequence[Cell]) -> list[Turn]:
-        """The measurements of cells that are still to be made."""
-        return [turn for turn in self.plan.turns(cells) if not is_measured(self.writer.folder, turn.cell.id, turn.round)]
+    def measure_stage(self, rounds: range) -> None:
+        """Measures what is left of some rounds, group by group."""
+        before = self._result()
+        turns = [turn for group in self.plan.groups() for turn in self.plan.turns_left(before, rounds, group)]
+        if rounds.start > 1:
+            needed = len({turn.cell.id for turn in turns})
+            self.progress.say(
+                f"look after round {rounds.start - 1}: {needed} of {len(self.plan.cells())} configurations are measured until round "
+                f"{rounds.stop - 1}; what claims need of the others is decided, or measured already"
+            )
+        self._measure_all(turns)
 
-    def measure_all(self, turns: Sequence[Turn], later: Sequence[Turn] = ()) -> None:
-        """Measures cells. Records that neither these nor the `later` ones share any more are removed."""
+    def measure_best_draft(self) -> None:
+        """Measures the study's own draft."""
+        cells = self._cells_of_best_draft()
+        self._measure_all(self.plan.turns_left(self._result(), self.plan.stages[0], cells))
+
+    def _result(self) -> FactorsResult:
+        return read_factors(self.writer.folder)
+
+    def _measure_all(self, turns: Sequence[Turn]) -> None:
+        """Measures cells. Records that they do not share any more are removed."""
         for place, turn in enumerate(turns):
             self._measure(turn)
-            self.templates.keep_for([*turns[place + 1 :], *later])
+            self.templates.keep_for(turns[place + 1 :])
 
-    def cells_of_best_draft(self) -> list[Cell]:
+    def _cells_of_best_draft(self) -> list[Cell]:
         """The cells of the study's own draft: under the loads of the part that has the paper's; none if it is the default."""
         file, at = self.plan.file, self.plan.bench.at
         part = file.draft_part
         if part not in self.plan.parts:
             return []
-        own = best_draft(file, read_factors(self.writer.folder))
+        own = best_draft(file, self._result())
         if not own.changed:
             return []
         settings = at.configuration({**file.default, **own.changed})
         cells = self.plan.cells()
         mine = [add(cells, load, settings, part, OWN, apart=True) for load in file.parts[part].loads]
-        self.writer.update_plan(cells=_described(cells))
+        self.writer.update_plan(cells=described_cells(cells))
         return [cell for cell in mine if cell.levels == [(part, OWN)]]
 
     def _measure(self, turn: Turn) -> None:
@@ -183,20 +200,16 @@ class _AtWork:
         if self.plan.deadline is not None:
             self.plan.deadline.note(took_s, kind)
             if kind not in before:
-                self.progress.say(f"{kind}: {took_s:.0f} s; by what was measured so far, the rest takes about {_length(self._left_s())}")
+                until = "until the next look" if self.plan.looks else "of all"
+                self.progress.say(
+                    f"{kind}: {took_s:.0f} s; by what was measured so far, the rest {until} takes about {_length(self._left_s())}"
+                )
 
     def _left_s(self) -> float:
-        """How long what is left takes (s), by what was measured so far."""
-        turns = [turn for group in self.plan.groups() for turn in self.turns(group)]
+        """How long what is left until the next look takes (s), by what was measured so far."""
+        turns, _ = self.plan.turns_until_look(self._result())
         return Expected(self.plan, self.writer.manifest.plan.took_s).turns_s(turns, self.templates.made)
 
 
 def _length(time_s: float) -> str:
     return f"{time_s / 60:.0f} min" if time_s < 7200.0 else f"{time_s / 3600:.1f} h"
-
-
-def _described(cells: dict[str, Cell]) -> dict[str, PlannedCell]:
-    return {
-        cell.id: PlannedCell(load=cell.load, settings=cell.settings, apart=cell.apart, levels=cell.levels)
-        for cell in cells.values()
-    }

@@ -70,7 +70,9 @@ class Templates:
 
     def _make(self, cell: Cell, round_: int, seed: int) -> tuple[SharedRecords, ExitStack]:
         first = next(
-            other.id for other in self.cells.values() if not self.adds(other) and layout(other, self.bench.file) == layout(cell, self.bench.file)
+            other.id
+            for other in self.cells.values()
+            if not self.adds(other) and layout(other, self.bench.file) == layout(cell, self.bench.file)
         )
         folder = self.new_folder(first, round_)
         default = self.bench.at.configuration(self.bench.file.default)
