@@ -17,7 +17,8 @@ from sensorbench.benchmarks.factors.cells import cells_of
 from sensorbench.benchmarks.factors.file import FactorLoad, FactorsFile
 from sensorbench.benchmarks.factors.measure import rates_of
 from sensorbench.benchmarks.factors.options import FactorOptions
-from sensorbench.benchmarks.factors.run import FactorsBenchmark, FactorsPlan, check
+from sensorbench.benchmarks.factors.plan import FactorsPlan, check
+from sensorbench.benchmarks.factors.run import FactorsBenchmark
 from sensorbench.benchmarks.factors.scaling import scaled
 from sensorbench.benchmarks.factors.summary import summarise_factors
 from sensorbench.errors import FailedError, InterruptedRunError, UsageError

@@ -1,12 +1,15 @@
 """What a budget of time makes of a study of factors: what is measured, in which order, what is left out, and how it goes on."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sensorbench.benchmarks.factors import FactorOptions, FactorsPlan
+from sensorbench.benchmarks.factors import Expected, FactorOptions, FactorsPlan, run
 from sensorbench.benchmarks.factors.cells import Cell
+from sensorbench.benchmarks.factors.measure import CellBench
 from sensorbench.benchmarks.factors.run import FactorsBenchmark
 from sensorbench.claims import Claim
 from sensorbench.claims.claim import ClaimsFile
@@ -14,10 +17,10 @@ from sensorbench.errors import UsageError
 from sensorbench.lifecycle import Deadline
 from sensorbench.lifecycle.benchmark import run as run_benchmark
 from sensorbench.progress import ProgressReporter
-from sensorbench.results.factors import FactorsResult, read_factors
+from sensorbench.results.factors import CellMeasurement, FactorsResult, StepFigures, read_factors
 from sensorbench.studies import FACTOR_STUDIES
 from sensorbench.studies.factors import FactorStudy
-from sensorbench.studies.factors_budget import expected_s, plan_factors
+from sensorbench.studies.factors_budget import expected_s, expected_to_look_s, left_s, plan_factors
 from sensorbench.toml_file import parse
 from tests.conftest import Cli
 from tests.test_factors import null_file
@@ -58,7 +61,7 @@ def test_an_hour_takes_the_smallest_scale_at_which_claims_can_be_judged() -> Non
     plan = chosen(HOUR_S)
     needed = max(claim.min_scale.get("scale", 0.0) for claim in TUNING.claims)
     assert plan.options.scale == needed == 0.016
-    assert HOUR_S < expected_s(plan) < 6 * HOUR_S
+    assert HOUR_S < expected_to_look_s(plan) < 6 * HOUR_S < expected_s(plan) < 10 * HOUR_S
     # With days, the data grow.
     assert (chosen(40 * 24 * HOUR_S).options.scale or 0.0) >= 0.1
     assert chosen(HOUR_S, scale=0.03).options.scale == 0.03
@@ -155,7 +158,9 @@ def test_a_budget_that_is_over_leaves_the_rest_for_resume(tmp_path: Path, monkey
     verdicts = {claim.id: claim.verdict for claim in study.summarise(begun).claims}
     assert verdicts["DEL-2"] == "not tested"
     # What was said at first is known from the results.
+    assert len(begun.manifest.plan.took_s["read"]) == 2
     later = plan_factors(study, FactorOptions(seed=1, concurrency=16, rate=40.0, budget=HOUR_S), out, resume=True)
+    assert left_s(later, begun) < 60.0 < expected_s(later)
     ended = carried_out(later, out, resume=True)
     assert ended.manifest.status == "complete"
     assert {len(found) for found in ended.measurements.values()} == {3}
@@ -164,6 +169,74 @@ def test_a_budget_that_is_over_leaves_the_rest_for_resume(tmp_path: Path, monkey
     # Without a budget, what it left out is measured, too.
     all_of_it = plan_factors(study, FactorOptions(seed=1, concurrency=16, rate=40.0), out, resume=True)
     assert len(carried_out(all_of_it, out, resume=True).measurements["read-delay-1"]) == 3
+
+
+SAME = """
+[[claim]]
+id = "DEL-3"
+text = "A delay of 5 ms is as long as itself, to a millionth."
+form = "p99(draft) over itself"
+published = "1"
+parts = ["draft"]
+rules = [{ kind = "equal", of = "p99_of_offered_s(read, draft, default, 0) / p99_of_offered_s(read, draft, default, last)", margin = 1e-6 }]
+scale_free = "the delay does not depend on the data"
+"""
+
+
+def as_slow_as_its_delay(
+    bench: CellBench, cell: Cell, rates: Sequence[float], folder: Path, *, round_: int, seed: int, **_: Any
+) -> CellMeasurement:
+    """A measurement without servers: its delay, which differs by a thousandth from step to step, now up and now down."""
+    delay_s = float(cell.settings["delay_ms"]) / 1000.0
+    counts = dict.fromkeys(["offered", "ok", "error", "timeout", "dropped"], 0)
+    steps = [
+        StepFigures(
+            rate_per_s=rate,
+            completed_per_s=rate,
+            client_bound=None,
+            p99_of_offered_s=delay_s * (1.0 + (-1) ** round_ * number / 1000),
+            **counts,
+        )
+        for number, rate in enumerate(rates)
+    ]
+    return CellMeasurement(cell=cell.id, round=round_, outcome="measured", seed=seed, took_s=1.0, steps=steps)
+
+
+def test_what_a_look_has_decided_is_measured_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A delay of 100 ms against 5 is decided by three rounds; that two rates take the same time to a millionth is not."""
+    monkeypatch.setattr(run, "measure", as_slow_as_its_delay)
+    whole = null_study()
+    same = parse(SAME, ClaimsFile, Path("claims.toml")).claim
+    study = replace(whole, file=null_file(looks=[3, 5]), claims=(whole.claims[0], *same))
+    options, out = OPTIONS.model_copy(update={"repetitions": None}), tmp_path / "out"
+    plan = plan_factors(study, options, out, resume=False)
+    assert (plan.looks, plan.rounds) == ((3, 5), 5)
+    result = carried_out(plan, out)
+    assert {name: len(found) for name, found in result.measurements.items()} == {
+        "read-delay-100": 3,
+        "read-delay-5": 3,
+        "read-draft-default": 5,
+    }
+    claims = {claim.id: claim for claim in study.summarise(result).claims}
+    assert claims["DEL-1"].verdict == "reproduced"
+    assert claims["DEL-1"].reason.endswith("; by the look after 3 of 5 rounds, with intervals of 96.5%")
+    assert claims["DEL-3"].verdict != "reproduced"
+    # It goes on as it began, and there is nothing left.
+    later = plan_factors(study, options.model_copy(update={"budget": None}), out, resume=True)
+    assert later.looks == (3, 5)
+    with pytest.raises(UsageError, match=r"--repetitions 4: the study in .* is looked at after 3 and 5 rounds"):
+        plan_factors(study, options.model_copy(update={"repetitions": 4}), out, resume=True)
+
+
+def test_times_follow_what_was_measured() -> None:
+    """What was measured takes as long again; what was not, as many times its arithmetic as what was."""
+    plan = chosen(HOUR_S)
+    cells = {cell.load: cell for cell in plan.cells().values()}
+    arithmetic = Expected(plan)
+    twice = Expected(plan, {"read": [2.0 * arithmetic.cell_s(cells["read"])] * 3})
+    assert twice.cell_s(cells["read"]) == pytest.approx(2.0 * arithmetic.cell_s(cells["read"]))
+    assert twice.cell_s(cells["write"]) == pytest.approx(2.0 * arithmetic.cell_s(cells["write"]))
+    assert twice.finding_s() == pytest.approx(2.0 * arithmetic.finding_s())
 
 
 def test_claims_about_what_a_budget_left_out_are_not_tested(tmp_path: Path) -> None:
@@ -180,6 +253,9 @@ def test_claims_about_what_a_budget_left_out_are_not_tested(tmp_path: Path) -> N
 
 def test_the_command_says_what_a_budget_was_turned_into(cli: Cli) -> None:
     said = " ".join(cli("study", "run", "cassandra-tuning", "--budget", "60m", "--dry-run").err.split())
-    assert "budget 60 min: scale 0.016, the 21 configurations that claims need in 3 rounds; left out" in said
+    assert (
+        "budget 60 min: scale 0.016, the 21 configurations that claims need in 3 rounds, up to 5 while claims are undecided; left out"
+        in said
+    )
     assert "left out: key-cache-save-period; compaction" in said
     assert "--resume goes on with it" in said

@@ -14,15 +14,13 @@ from sensorbench.claims.expression import Expression, Floats
 from sensorbench.claims.figures import FigureEvidence, NotMeasuredError, RunValues, WindowedSeries
 from sensorbench.claims.judgement import NOT_MEASURED, Band, Cell, Judgement, all_of, any_of, weakest
 
-# A trend or an extreme by chance must be rarer than this: as rare as an interval that lies wholly on the wrong side.
-SIGNIFICANCE = 0.025
 # With fewer arrangements of a window, no extreme can be told from the usual ones at that level.
 MIN_ARRANGEMENTS = 20
 
 
-def decide(all_rules: Sequence[rules.Rule], evidence: FigureEvidence) -> Judgement:
-    """What the measurements say of all rules of a claim, which gets the weakest verdict of them."""
-    judgements = [judgement for rule in all_rules if (judgement := _of_rule(rule, evidence)) is not None]
+def decide(all_rules: Sequence[rules.Rule], evidence: FigureEvidence, confidence: float = CONFIDENCE) -> Judgement:
+    """What the measurements say of all rules of a claim, which gets the weakest verdict of them, by intervals of this confidence."""
+    judgements = [judgement for rule in all_rules if (judgement := _of_rule(rule, evidence, confidence)) is not None]
     if len(judgements) == 1:
         return judgements[0]
     joined = all_of([cell for judgement in judgements for cell in judgement.cells])
@@ -30,11 +28,16 @@ def decide(all_rules: Sequence[rules.Rule], evidence: FigureEvidence) -> Judgeme
     return replace(joined, verdict=weakest([judgement.verdict for judgement in judgements]))
 
 
-def _of_rule(rule: rules.Rule, evidence: FigureEvidence) -> Judgement | None:
+def _significance(confidence: float) -> float:
+    """A trend or an extreme by chance must be rarer than this: as rare as an interval that lies wholly on the wrong side."""
+    return round((1.0 - confidence) / 2, 12)
+
+
+def _of_rule(rule: rules.Rule, evidence: FigureEvidence, base: float) -> Judgement | None:
     """What they say of one rule; None where it is about what was measured, and nothing was."""
     instances = rule.expanded()
     # Of several comparisons one is right by chance more often: Bonferroni.
-    confidence = 1.0 - (1.0 - CONFIDENCE) / len(instances) if rule.any else CONFIDENCE
+    confidence = 1.0 - (1.0 - base) / len(instances) if rule.any else base
     cells = [cell for instance in instances for cell in _cells(instance, evidence, confidence)]
     if rule.unless_missing:
         cells = [cell for cell in cells if cell.verdict != "not tested"]
@@ -66,7 +69,7 @@ def _measured_cell(rule: Any, evidence: FigureEvidence, confidence: float) -> Ce
         case rules.Trend():
             return _trend(rule, evidence, confidence)
         case rules.Extreme():
-            return _extreme(rule, evidence)
+            return _extreme(rule, evidence, confidence)
         case rules.Greater() | rules.Ratio() | rules.Equal() | rules.NoLess() | rules.Threshold():
             (expression,) = rule.expressions
             is_ratio = not isinstance(rule, rules.Threshold)
@@ -225,9 +228,9 @@ def _trend(rule: rules.Trend, evidence: FigureEvidence, confidence: float) -> Ce
         return Cell(rule.title, "inconclusive", reason, interval, band=band)
     rises, falls = (_p_of_trend(of, paired=len({level.group for level in levels}) == 1) for of in (levels, levels[::-1]))
     shown = f"the last level over the first, in a trend over {len(levels)} levels (p = {min(rises, 1.0):.2g})"
-    if rises <= SIGNIFICANCE and interval.value >= at_least:
+    if rises <= _significance(confidence) and interval.value >= at_least:
         return Cell(rule.title, "reproduced", shown, interval, band=band)
-    if falls <= SIGNIFICANCE or (interval.high is not None and interval.high <= at_least):
+    if falls <= _significance(confidence) or (interval.high is not None and interval.high <= at_least):
         return Cell(rule.title, "not reproduced", shown, interval, band=band)
     return Cell(rule.title, "inconclusive", shown, interval, band=band)
 
@@ -240,7 +243,7 @@ def _p_of_trend(levels: Sequence[RunValues], *, paired: bool) -> float:
     return jonckheere_p([np.array(list(level.by_run.values())) for level in levels])
 
 
-def _extreme(rule: rules.Extreme, evidence: FigureEvidence) -> Cell:
+def _extreme(rule: rules.Extreme, evidence: FigureEvidence, confidence: float) -> Cell:
     """The extreme within the window against those of all windows of equal length before it, run by run; each run is one vote, and its
     p-values are combined by Fisher's method.
     """
@@ -266,8 +269,9 @@ def _extreme(rule: rules.Extreme, evidence: FigureEvidence) -> Cell:
     factor = float(np.exp(np.mean(np.log(values / typical)))) ** sign
     at_least = rules.number(rule.at_least)
     reason = f"× {factor:.3g} of what such windows usually have (p = {p:.2g})"
-    is_there = p <= SIGNIFICANCE and factor >= at_least
-    is_absent = p > SIGNIFICANCE and factor < at_least
+    is_rare = p <= _significance(confidence)
+    is_there = is_rare and factor >= at_least
+    is_absent = not is_rare and factor < at_least
     agrees, contradicts = (is_absent, is_there) if rule.absent else (is_there, is_absent)
     verdict = "reproduced" if agrees else "not reproduced" if contradicts else "inconclusive"
     return Cell(rule.title, verdict, reason, published=rule.published)  # type: ignore[arg-type]

@@ -46,6 +46,18 @@ class Cell:
     band: Band | None = None
     is_ratio: bool = True
 
+    @property
+    def is_open(self) -> bool:
+        """Whether more runs may still decide it: the direction, or the magnitude."""
+        return self.verdict == "inconclusive" or (self.verdict == "partly reproduced" and self._straddles())
+
+    def _straddles(self) -> bool:
+        """Whether the interval lies only in part within the band."""
+        if self.measured is None or self.measured.low is None or self.measured.high is None or self.band is None:
+            return False
+        bottom, top = self.band.low, self.band.high
+        return (bottom is None or self.measured.high > bottom) and (top is None or self.measured.low < top)
+
 
 @dataclass(frozen=True)
 class Judgement:
@@ -54,6 +66,13 @@ class Judgement:
     verdict: Verdict
     reason: str
     cells: Sequence[Cell] = ()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether more runs may still decide it."""
+        if self.verdict == "partly reproduced":
+            return all(cell.is_open for cell in self.cells if cell.verdict == "partly reproduced")
+        return self.verdict == "inconclusive"
 
     @property
     def measured(self) -> Interval | None:

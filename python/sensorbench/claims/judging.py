@@ -5,13 +5,15 @@ from dataclasses import asdict, dataclass
 from types import MappingProxyType
 from typing import Protocol, TypeVar
 
-from sensorbench.analysis.intervals import Interval
+from sensorbench.analysis.intervals import CONFIDENCE, Interval
+from sensorbench.analysis.sequential import confidences
 from sensorbench.claims.claim import SCALES, Claim
 from sensorbench.claims.deciding import decide
 from sensorbench.claims.evidence import Evidence, Quantity, Roles, variant_name
 from sensorbench.claims.expression import Expression
 from sensorbench.claims.figures import FigureEvidence, NotMeasuredError
 from sensorbench.claims.judgement import Cell, Judgement, untested_for
+from sensorbench.claims.looks import EvidenceUpTo, look_at
 from sensorbench.claims.simulated import fingerprint, simulated_claims
 from sensorbench.results import ComparisonResult, VariantManifest
 from sensorbench.results.manifest import MEASURE
@@ -199,6 +201,19 @@ def judged_by(claim: Claim, evidence: E, judges: Mapping[str, Callable[[E], Judg
     if claim.blocked_by:
         return judged_claim(claim, needs(claim), untested_for(claim.blocked_by))
     return judged_claim(claim, needs(claim), below_scale(claim, evidence) or decided(claim, evidence, judges))
+
+
+def judged_at_looks(claim: Claim, evidence: EvidenceUpTo, looks: Sequence[int], runs: int) -> JudgedClaim:
+    """What summaries say of a claim that is judged by looks (see `look_at`)."""
+    if claim.blocked_by:
+        return judged_claim(claim, needs(claim), untested_for(claim.blocked_by))
+    if too_small := below_scale(claim, evidence(looks[-1])):
+        return judged_claim(claim, needs(claim), too_small)
+    looked = look_at(claim.rules, evidence, looks, runs)
+    confidence = confidences(tuple(looks), CONFIDENCE)[looks.index(looked.runs)]
+    more = ", and later looks may decide it" if looked.goes_on else ""
+    note = f"; by the look after {looked.runs} of {looks[-1]} rounds, with intervals of {confidence:.1%}{more}"
+    return judged_claim(claim, needs(claim), looked.judgement, note=note)
 
 
 def decided(claim: Claim, evidence: E, judges: Mapping[str, Callable[[E], Judgement]]) -> Judgement:

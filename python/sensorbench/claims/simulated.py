@@ -27,6 +27,8 @@ class SimulatedCell(BaseModel):
     effect: float
     denied: float
     contrary: float
+    # Under its effect, of a claim that is looked at several times.
+    mean_runs: float | None = None
 
     @classmethod
     def of(cls, repetitions: int, variation: float, outcomes: Mapping[Scenario, Outcome]) -> Self:
@@ -40,6 +42,11 @@ class SimulatedCell(BaseModel):
             contrary=outcomes["contrary"].of("not reproduced"),
         )
 
+    @classmethod
+    def of_looks(cls, repetitions: int, variation: float, outcomes: Mapping[Scenario, Outcome]) -> Self:
+        """The same of runs that end when a look has decided the claim."""
+        return cls.of(repetitions, variation, outcomes).model_copy(update={"mean_runs": outcomes["effect"].mean_runs})
+
     @property
     def is_decidable(self) -> bool:
         """Whether the claim keeps what is promised of every rule."""
@@ -51,6 +58,9 @@ class SimulatedClaim(BaseModel):
 
     rules: str
     cells: list[SimulatedCell]
+    # Of a study that looks at its claims while it runs: after how many runs, and what was found then.
+    looks: list[int] = []
+    at_looks: list[SimulatedCell] = []
 
     def repetitions_at(self, variation: float) -> int | None:
         """From how many repetitions on it is decidable where runs vary so much; None where ten are too few."""
@@ -68,6 +78,8 @@ class SimulatedClaims(BaseModel):
     """`simulated.json`."""
 
     simulations: int
+    # So many for claims that are looked at while runs are made.
+    simulations_of_looks: int
     claims: dict[str, SimulatedClaim]
 
 

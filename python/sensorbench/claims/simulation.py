@@ -9,6 +9,7 @@ is drawn once, with at most the variation that its interval assumes.
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -27,6 +28,7 @@ from sensorbench.claims.figures import (
     interval_of,
 )
 from sensorbench.claims.judgement import Verdict
+from sensorbench.claims.looks import look_at
 
 Scenario = Literal["null", "effect", "contrary"]
 SCENARIOS: tuple[Scenario, ...] = ("null", "effect", "contrary")
@@ -58,9 +60,10 @@ ONCE: Mapping[str, float] = {
 
 @dataclass(frozen=True)
 class Outcome:
-    """How often a claim got each verdict, as shares."""
+    """How often a claim got each verdict, as shares; and after how many runs in the mean, where it is looked at several times."""
 
     shares: Mapping[Verdict, float]
+    mean_runs: float
 
     def of(self, *verdicts: Verdict) -> float:
         """The share of some verdicts together."""
@@ -68,7 +71,14 @@ class Outcome:
 
 
 def simulate(
-    claim_rules: Sequence[rules.Rule], scenario: Scenario, *, repetitions: int, variation: float, simulations: int, seed: int = 0
+    claim_rules: Sequence[rules.Rule],
+    scenario: Scenario,
+    *,
+    repetitions: int,
+    variation: float,
+    simulations: int,
+    seed: int = 0,
+    looks: Sequence[int] = (),
 ) -> Outcome:
     """How often the rules of a claim give each verdict in a world.
 
@@ -79,27 +89,49 @@ def simulate(
         variation: the coefficient of variation between runs.
         simulations: how often the runs are made.
         seed: of the random numbers.
+        looks: after how many repetitions it is looked whether the claim is decided, the last after all; none where all are made at once.
 
     """
     generator = np.random.default_rng(seed)
     instances = [instance for rule in claim_rules for instance in _instances(rule)]
     verdicts: Counter[Verdict] = Counter()
+    runs = 0
     for _ in range(simulations):
         evidence = _Simulated(instances, scenario, repetitions, variation, generator)
-        verdicts[decide(claim_rules, evidence).verdict] += 1
-    return Outcome({verdict: count / simulations for verdict, count in verdicts.items()})
+        verdict, needed = _judged(claim_rules, evidence, looks) if looks else (decide(claim_rules, evidence).verdict, repetitions)
+        verdicts[verdict] += 1
+        runs += needed
+    return Outcome({verdict: count / simulations for verdict, count in verdicts.items()}, runs / simulations)
 
 
 def simulate_all(
-    claim_rules: Sequence[rules.Rule], *, repetitions: int, variation: float, simulations: int, seed: int = 0
+    claim_rules: Sequence[rules.Rule],
+    *,
+    repetitions: int,
+    variation: float,
+    simulations: int,
+    seed: int = 0,
+    looks: Sequence[int] = (),
 ) -> dict[Scenario, Outcome]:
     """The same in each world."""
     return {
         scenario: simulate(
-            claim_rules, scenario, repetitions=repetitions, variation=variation, simulations=simulations, seed=seed
+            claim_rules,
+            scenario,
+            repetitions=repetitions,
+            variation=variation,
+            simulations=simulations,
+            seed=seed,
+            looks=looks,
         )
         for scenario in SCENARIOS
     }
+
+
+def _judged(claim_rules: Sequence[rules.Rule], evidence: "_Simulated", looks: Sequence[int]) -> tuple[Verdict, int]:
+    """The verdict of a claim whose runs end when a look has decided it, and how many runs were made."""
+    looked = look_at(claim_rules, evidence.up_to, looks, looks[-1])
+    return looked.judgement.verdict, looks[-1] if looked.judgement.is_open else looked.runs
 
 
 def _instances(rule: Any) -> list[Any]:
@@ -118,32 +150,39 @@ class _Simulated(FigureEvidence):
         self._repetitions, self._variation, self._generator = repetitions, variation, generator
         self._worlds = {formula: (rule, scenario) for rule in instances for formula in rule.formulas()}
         self._levels = {}
-        self._intervals: dict[str, Interval | None] = {}
+        self._used = repetitions
+        # All runs are made at once, and looked at in part.
+        self._noises: dict[str, Any] = {}
+        self._series: dict[Figure, list[WindowedSeries]] = {}
         for rule in instances:
             if isinstance(rule, rules.Trend):
                 self._levels.update(_true_levels(rule, scenario))
-        self._values: dict[Figure, RunValues] = {}
+
+    def up_to(self, runs: int) -> "_Simulated":
+        """The same, of the first runs alone."""
+        first = copy(self)
+        first._used = runs
+        return first
 
     def values(self, figure: Figure) -> RunValues:
         """A figure by run: a level of a trend, or a number that is counted."""
-        if figure not in self._values:
-            rule, scenario = self._worlds.get(str(figure), (None, "effect"))
-            if isinstance(rule, rules.Count):
-                self._values[figure] = RunValues(dict.fromkeys(range(self._repetitions), _true_count(rule, scenario)))
-            else:
-                noise = self._generator.normal(0.0, self._variation, self._repetitions)
-                truth = self._levels.get(str(figure), 1.0)
-                self._values[figure] = RunValues(dict(enumerate(truth * np.exp(noise))))
-        return self._values[figure]
+        rule, scenario = self._worlds.get(str(figure), (None, "effect"))
+        if isinstance(rule, rules.Count):
+            return RunValues(dict.fromkeys(range(self._used), _true_count(rule, scenario)))
+        truth = self._levels.get(str(figure), 1.0)
+        return RunValues(dict(enumerate(truth * np.exp(self._noise(f"values of {figure}", self._variation)))))
+
+    def _noise(self, what: str, size: float) -> Any:
+        """By how much the runs that are used differ from what is true, drawn once."""
+        if what not in self._noises:
+            self._noises[what] = self._generator.normal(0.0, size, self._repetitions)
+        return self._noises[what][: self._used]
 
     def interval(self, expression: Expression, confidence: float = CONFIDENCE, *, is_ratio: bool = True) -> Interval | None:
         """The interval of a formula, of which a rule says what is true."""
         if expression.text not in self._worlds:
             return super().interval(expression, confidence, is_ratio=is_ratio)
-        if expression.text not in self._intervals:
-            rule, scenario = self._worlds[expression.text]
-            self._intervals[expression.text] = self._interval(expression, rule, scenario, confidence)
-        return self._intervals[expression.text]
+        return self._interval(expression, *self._worlds[expression.text], confidence)
 
     def _interval(self, expression: Expression, rule: Any, scenario: Scenario, confidence: float) -> Interval | None:
         truth = true_value(rule, scenario)
@@ -152,13 +191,13 @@ class _Simulated(FigureEvidence):
             isinstance(rule, rules.Threshold) and not any(figure.quantity in ONCE for figure in expression.figures)
         ):
             size = self._variation * _size(expression, rule)
-            return mean_over_runs(truth + self._generator.normal(0.0, size, self._repetitions), confidence)
+            return mean_over_runs(truth + self._noise(f"mean of {expression}", size), confidence)
         variations = [min(self._variation, ONCE.get(figure.quantity, math.inf)) for figure in expression.figures]
         is_once = any(figure.quantity in ONCE for figure in expression.figures)
         spread = math.sqrt(sum((weight * of) ** 2 for weight, of in zip(weights, variations, strict=True)))
         if not is_once:
-            return spread_over_runs(truth * np.exp(self._generator.normal(0.0, spread, self._repetitions)), confidence)
-        made = [self._made(figure, of) for figure, of in zip(expression.figures, variations, strict=True)]
+            return spread_over_runs(truth * np.exp(self._noise(f"product of {expression}", spread)), confidence)
+        made = [self._made(figure, of, expression) for figure, of in zip(expression.figures, variations, strict=True)]
         # All of the effect is in the first figure.
         shift = (truth / expression.factor) ** (1.0 / weights[0])
         made[0] = RunValues(
@@ -166,23 +205,30 @@ class _Simulated(FigureEvidence):
         )
         return interval_of(expression, made, confidence)
 
-    def _made(self, figure: Figure, variation: float) -> RunValues:
+    def _made(self, figure: Figure, variation: float, expression: Expression) -> RunValues:
+        what = f"{figure} in {expression}"
         if figure.quantity in ONCE:
-            return RunValues.once(math.exp(self._generator.normal(0.0, variation)), ONCE[figure.quantity]) or RunValues({})
-        return RunValues(dict(enumerate(np.exp(self._generator.normal(0.0, variation, self._repetitions)))))
+            if what not in self._noises:
+                self._noises[what] = self._generator.normal(0.0, variation)
+            return RunValues.once(math.exp(self._noises[what]), ONCE[figure.quantity]) or RunValues({})
+        return RunValues(dict(enumerate(np.exp(self._noise(what, variation)))))
 
     def shares(self, figure: Figure) -> list[tuple[int, int]]:
         """Of each run, how many operations are meant, and of how many."""
         rule, scenario = self._worlds[str(figure)]
         share = _true_share(rule, scenario)
-        odds = share / (1.0 - share) * np.exp(self._generator.normal(0.0, self._variation, self._repetitions))
-        hits = self._generator.binomial(OPERATIONS_PER_RUN, odds / (1.0 + odds))
-        return [(int(of_run), OPERATIONS_PER_RUN) for of_run in hits]
+        what = f"hits of {figure}"
+        if what not in self._noises:
+            odds = share / (1.0 - share) * np.exp(self._generator.normal(0.0, self._variation, self._repetitions))
+            self._noises[what] = self._generator.binomial(OPERATIONS_PER_RUN, odds / (1.0 + odds))
+        return [(int(of_run), OPERATIONS_PER_RUN) for of_run in self._noises[what][: self._used]]
 
     def series(self, figure: Figure) -> list[WindowedSeries]:
         """A series of each run, whose values next to each other are alike, and a window after it."""
         rule, scenario = self._worlds[str(figure)]
-        return [_series(rule, scenario, self._variation, self._generator) for _ in range(self._repetitions)]
+        if figure not in self._series:
+            self._series[figure] = [_series(rule, scenario, self._variation, self._generator) for _ in range(self._repetitions)]
+        return self._series[figure][: self._used]
 
 
 def true_value(rule: Any, scenario: Scenario) -> float:

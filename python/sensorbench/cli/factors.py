@@ -20,10 +20,11 @@ from sensorbench.cli.published import planned_tables, show_published_and_claims
 from sensorbench.paths import new_results_folder
 from sensorbench.progress import ProgressReporter, console, print_labelled
 from sensorbench.report import formatting
+from sensorbench.results.factors import FactorsResult, read_factors
 from sensorbench.results.summary.factors import FactorsSummary
 from sensorbench.studies import FACTOR_STUDIES
 from sensorbench.studies.factors import FactorStudy
-from sensorbench.studies.factors_budget import expected_s, plan_factors
+from sensorbench.studies.factors_budget import expected_s, expected_to_look_s, left_s, plan_factors
 
 
 def show_factor_study(study: FactorStudy, *, as_json: bool) -> None:
@@ -70,27 +71,32 @@ def run_study(
     folder, reporter = out or new_results_folder(name), ProgressReporter()
     plan = plan_factors(FACTOR_STUDIES[name], options, folder, resume=resume)
     if options.budget is not None:
-        _say_budget(plan, options.budget, reporter)
+        _say_budget(plan, options.budget, reporter, read_factors(folder) if resume else None)
     if dry_run:
         show_dry_run(estimate_factors(plan, folder), as_json=json)
         return
     reporter.say(
-        f"{plan.file.title}: {plan.bench.records:,} records, {len(plan.cells())} configurations under their loads, {formatting.counted(plan.rounds, 'round')}, "
+        f"{plan.file.title}: {plan.bench.records:,} records, {len(plan.cells())} configurations under their loads, {formatting.counted(plan.first_rounds, 'round')}, "
         f"each on fresh servers; results go to {folder}"
     )
     written = run_and_report(FactorsBenchmark(), plan, folder, reporter, reports.FACTORS.write, resume=resume)
     show_written(written, print_factors, no_open=no_open, as_json=json)
 
 
-def _say_budget(plan: FactorsPlan, budget_s: float, reporter: ProgressReporter) -> None:
-    """Says what a budget was turned into."""
-    total_s = expected_s(plan)
+def _say_budget(plan: FactorsPlan, budget_s: float, reporter: ProgressReporter, before: FactorsResult | None) -> None:
+    """Says what a budget was turned into; of a study that goes on, what is left of it."""
+    to_look_s, total_s = (left_s(plan, before),) * 2 if before else (expected_to_look_s(plan), expected_s(plan))
+    rounds = formatting.counted(plan.first_rounds, "round")
+    takes = f"{'What is left' if before else 'They'} {'take' if not before else 'takes'} about {length(to_look_s)}"
+    if plan.looks:
+        takes += " until the next look" if before else f", and at most {length(total_s)}"
+        rounds += f", up to {plan.rounds} while claims are undecided"
+    source = "by what was measured so far" if before and before.manifest.plan.took_s else "by arithmetic"
     left = f"; left out: {'; '.join(plan.left_out)}" if plan.left_out else ""
     more = "" if total_s <= budget_s else ". What does not fit is left: --resume goes on with it, each time for as long"
     reporter.say(
         f"budget {length(budget_s)}: scale {plan.options.used_scale:g}, the {len(plan.cells())} configurations that claims need in "
-        f"{formatting.counted(plan.rounds, 'round')}{left}. "
-        f"They take about {length(total_s)}, by arithmetic{more}"
+        f"{rounds}{left}. {takes}, {source}{more}"
     )
 
 

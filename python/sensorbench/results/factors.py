@@ -4,7 +4,7 @@
 records were added that cells share, of which this one is the first.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -124,6 +124,11 @@ class FactorsResult(Result[FactorsManifest]):
 
     measurements: dict[str, list[CellMeasurement]]
 
+    def up_to(self, round_: int) -> "FactorsResult":
+        """The same without later rounds."""
+        kept = {cell: [each for each in found if each.round <= round_] for cell, found in self.measurements.items()}
+        return replace(self, measurements=kept)
+
 
 class FactorsWriter(ManifestWriter[FactorsManifest]):
     """Writes what belongs to the study as a whole, and hands out the folders of its measurements."""
@@ -162,7 +167,7 @@ def continued(before: FactorsManifest, after: FactorsManifest, folder: Path) -> 
         raise UsageError(
             f"--resume: the study in {folder} has the part {lacking[0]}, too; give --part {lacking[0]}, or another --out"
         )
-    kept: dict[str, object] = {key: getattr(before.plan, key) for key in ("reached", "rates", "shares_records")}
+    kept: dict[str, object] = {key: getattr(before.plan, key) for key in ("reached", "rates", "shares_records", "took_s")}
     if after.plan.budget_s is not None:
         left_out = {name: why for name, why in before.plan.left_out.items() if name not in after.plan.parts}
         kept["left_out"] = {**left_out, **after.plan.left_out}
@@ -181,10 +186,3 @@ def read_measurements(folder: Path, cell: str) -> list[CellMeasurement]:
     files = (place / MEASUREMENT_FILE for place in (folder / CELLS_FOLDER / cell).glob("round-*"))
     found = [read_model(file, CellMeasurement) for file in files if is_stored(file)]
     return sorted(found, key=lambda measurement: measurement.round)
-
-
-def is_measured(folder: Path, cell: str, round_: int) -> bool:
-    """Whether a cell was measured in a round. One that failed was not: who goes on tries it again."""
-    return any(
-        measurement.round == round_ and measurement.outcome == "measured" for measurement in read_measurements(folder, cell)
-    )

@@ -248,12 +248,20 @@ class PlannedFactors(SummaryPart):
     sizes: dict[str, float] = Field(description="By which factor each setting that is a size was multiplied.")
     step_s: float
     rounds: int
+    looks: list[int] = Field(
+        default=[],
+        description="After how many rounds claims were judged, so that what they need no more was measured no more; none: all rounds were made.",
+    )
     seed: int
     reached: dict[str, float] = Field(default={}, description="Reads and writes per second that the default takes, each alone.")
     rates: dict[str, list[float]] = Field(default={}, description="The rates of each load, operations per second.")
     shares_records: bool = Field(
         default=False,
         description="Whether servers of cells that have the same files start with records that were added once in each round.",
+    )
+    took_s: dict[str, list[float]] = Field(
+        default={},
+        description="How long finding the rates, adding records that are shared, and each measurement under a load took (s), by which the rest is planned.",
     )
     budget_s: float | None = Field(default=None, description="The time after which nothing is begun; null: nobody named one.")
     left_out: dict[str, str] = Field(default={}, description="Parts and levels that a budget left out, each with why.")

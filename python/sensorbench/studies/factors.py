@@ -14,14 +14,16 @@ from sensorbench.claims import (
     FigureEvidence,
     NotMeasuredError,
     RunValues,
+    judged_at_looks,
     judged_by,
     judged_claim,
     load_claims,
+    look_at,
     needs,
     untested_for,
 )
 from sensorbench.results.factors import FILLED, LAST, FactorsResult, Where
-from sensorbench.results.planned import PlannedFactors
+from sensorbench.results.planned import PlannedCell, PlannedFactors
 from sensorbench.results.summary.claims import JudgedClaim
 from sensorbench.results.summary.factors import FactorsSummary
 from sensorbench.results.summary.published import PublishedTable
@@ -138,4 +140,45 @@ class FactorStudy:
         absent = [part for part in claim.parts if part not in evidence.result.manifest.plan.parts]
         if absent and not claim.blocked_by:
             return judged_claim(claim, needs(claim), untested_for(_why_not_run(evidence.result.manifest.plan, absent[0])))
-        return judged_by(claim, evidence, {})
+        looks = evidence.result.manifest.plan.looks
+        if not looks:
+            return judged_by(claim, evidence, {})
+        return judged_at_looks(claim, self._up_to(evidence.result), looks, _rounds_of(claim, evidence.result))
+
+    def _up_to(self, result: FactorsResult) -> Callable[[int], FactorEvidence]:
+        return lambda rounds: FactorEvidence(result.up_to(rounds), self.quantities)
+
+    def needed_cells(self, result: FactorsResult) -> set[str]:
+        """The cells of claims that the looks so far have not decided."""
+        plan, needed = result.manifest.plan, set[str]()
+        for claim in self.claims:
+            cells = cells_of_claim(claim, plan.cells)
+            if not cells or not claim.rules or not set(claim.parts) <= set(plan.parts):
+                continue
+            if look_at(claim.rules, self._up_to(result), plan.looks, _rounds_of(claim, result)).goes_on:
+                needed |= cells
+        return needed
+
+
+def cells_of_claim(claim: Claim, cells: Mapping[str, PlannedCell]) -> set[str]:
+    """The cells that a claim needs, by their ids; none for a claim about whatever was measured."""
+    figures = [
+        figure.arguments
+        for rule in claim.rules
+        for instance in rule.expanded()
+        for expression in instance.expressions
+        for figure in expression.figures
+        # Others are about all measurements.
+        if len(figure.arguments) > 1
+    ]
+    wanted = {(load, part, level) for load, part, level, *_ in figures}
+    return {name for name, cell in cells.items() for part, level in cell.levels if (cell.load, part, level) in wanted}
+
+
+def _rounds_of(claim: Claim, result: FactorsResult) -> int:
+    """How many rounds there are of all that a claim needs; of a claim about whatever was measured, of anything."""
+    needed = cells_of_claim(claim, result.manifest.plan.cells)
+    rounds = {name: max((each.round for each in found), default=0) for name, found in result.measurements.items()}
+    if not needed:
+        return max(rounds.values(), default=0)
+    return min(rounds.get(name, 0) for name in needed)

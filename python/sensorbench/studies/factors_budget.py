@@ -1,27 +1,25 @@
-"""What a budget of time is turned into for a study of factors: by arithmetic, since its servers are too dear to be started for a pilot.
+"""What a budget of time is turned into for a study of factors: by arithmetic, since its servers are too dear to be started for a pilot. A study that goes
+on has been its own pilot.
 
 What no claim needs is left out, and so is what waits for hours. Of the rest, those cells come first by which most claims are decided in the
 least time. Cells that are compared with one another alternate, so that drift is nobody's gain.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from sensorbench.benchmarks.factors import Cell, FactorOptions, FactorsPlan, check
+from sensorbench.benchmarks.factors import Cell, Expected, FactorOptions, FactorsPlan, check, described_cells
 from sensorbench.claims import Claim
 from sensorbench.errors import UsageError
 from sensorbench.lifecycle import Deadline, check_folder
-from sensorbench.results.factors import read_factors
+from sensorbench.results.factors import FactorsResult, read_factors
 from sensorbench.results.planned import PlannedFactors
-from sensorbench.runner import seconds
-from sensorbench.studies.factors import FactorStudy
+from sensorbench.studies.factors import FactorStudy, cells_of_claim
 
 # What is planned for: the rest is for what arithmetic cannot know.
 PLANNED_SHARE = 0.85
 SCALES = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02)
-# Assumed of three nodes on a machine with two cores: to start and end them; records that they take per second, and that are counted per second.
-START_S, ADDED_PER_S, COUNTED_PER_S = 45.0, 4_000.0, 40_000.0
 NOT_NEEDED = "no claim needs it"
 
 
@@ -35,22 +33,48 @@ class _Group:
 
 def plan_factors(study: FactorStudy, options: FactorOptions, folder: Path, *, resume: bool) -> FactorsPlan:
     """What options ask for, with a budget what fits; of a study that goes on, as it began. Raises UsageError."""
+    looks = tuple(study.file.looks) if options.budget is not None and options.repetitions is None else ()
     if resume:
         check_folder(folder, resume=True)
-        options = _as_begun(options, read_factors(folder).manifest.plan)
-    plan = FactorsPlan(study.name, study.file, options)
+        begun = read_factors(folder).manifest.plan
+        looks = tuple(begun.looks)
+        if looks and options.repetitions is not None:
+            raise UsageError(
+                f"--repetitions {options.repetitions}: the study in {folder} is looked at after {' and '.join(map(str, looks))} rounds; leave it out"
+            )
+        options = _as_begun(options, begun)
+    plan = _looked_at(study, FactorsPlan(study.name, study.file, options), looks)
     check(plan)
     if options.budget is None:
         return plan
-    return _within(study, options, options.budget) if resume else _choose(study, options, options.budget)
+    return _within(study, plan, options.budget) if resume else _choose(study, plan, options.budget)
+
+
+def _looked_at(study: FactorStudy, plan: FactorsPlan, looks: tuple[int, ...]) -> FactorsPlan:
+    """A plan whose claims are looked at after some rounds."""
+    return replace(plan, looks=looks, needed_after=study.needed_cells) if looks else plan
 
 
 def expected_s(plan: FactorsPlan) -> float:
-    """How long all that a budget does not leave out takes by arithmetic (s)."""
-    return _probe_s(plan) + _total_s(plan, list(plan.cells()))
+    """How long all that a budget does not leave out takes at most (s)."""
+    expected = Expected(plan)
+    return expected.finding_s() + expected.total_s(plan.cells())
 
 
-def _choose(study: FactorStudy, options: FactorOptions, budget_s: float) -> FactorsPlan:
+def expected_to_look_s(plan: FactorsPlan) -> float:
+    """How long it takes until the first look (s)."""
+    expected = Expected(plan)
+    return expected.finding_s() + expected.total_s(plan.cells(), plan.first_rounds)
+
+
+def left_s(plan: FactorsPlan, result: FactorsResult) -> float:
+    """How long it takes until the next look, or to the end (s), by what was measured: records that were shared before are added again."""
+    turns, _ = plan.turns_until_look(result)
+    expected = Expected(plan, result.manifest.plan.took_s)
+    return (0.0 if result.manifest.plan.rates else expected.finding_s()) + expected.turns_s(turns)
+
+
+def _choose(study: FactorStudy, plan: FactorsPlan, budget_s: float) -> FactorsPlan:
     """The largest scale at which all that claims need fits; the smallest at which they can be judged where it does not, and goes on by --resume.
 
     Raises:
@@ -58,17 +82,19 @@ def _choose(study: FactorStudy, options: FactorOptions, budget_s: float) -> Fact
 
     """
     smallest = max(claim.min_scale.get("scale", 0.0) for claim in study.claims)
-    larger = [scale for scale in SCALES if scale > smallest] if options.scale is None else []
+    scale_of_user = plan.options.scale
+    larger = [scale for scale in SCALES if scale > smallest] if scale_of_user is None else []
     for scale in larger:
-        chosen = _within(study, options.model_copy(update={"scale": scale}), budget_s)
+        chosen = _within(study, _at_scale(plan, scale), budget_s)
         if chosen.cells() and expected_s(chosen) <= PLANNED_SHARE * budget_s:
             return chosen
-    chosen = _within(study, options.model_copy(update={"scale": options.scale or smallest}), budget_s)
+    chosen = _within(study, _at_scale(plan, scale_of_user or smallest), budget_s)
     if not chosen.cells():
         raise UsageError(
             f"--budget {budget_s / 60:,.0f}m: nothing is left of these parts ({_as_list(chosen.left_out)}); give more time, or name other parts by --part"
         )
-    shortest_s = _probe_s(chosen) + min(_cell_s(chosen, cell) for cell in chosen.cells().values())
+    expected = Expected(chosen)
+    shortest_s = expected.finding_s() + min(map(expected.cell_s, chosen.cells().values()))
     if shortest_s > budget_s:
         raise UsageError(
             f"--budget {budget_s / 60:,.0f}m: the least of this study, one measurement at scale {chosen.options.used_scale:g} and what the default takes, "
@@ -77,9 +103,12 @@ def _choose(study: FactorStudy, options: FactorOptions, budget_s: float) -> Fact
     return chosen
 
 
-def _within(study: FactorStudy, options: FactorOptions, budget_s: float) -> FactorsPlan:
-    """What a study measures in a budget with these options, and in which order."""
-    whole = FactorsPlan(study.name, study.file, options)
+def _at_scale(plan: FactorsPlan, scale: float) -> FactorsPlan:
+    return replace(plan, options=plan.options.model_copy(update={"scale": scale}))
+
+
+def _within(study: FactorStudy, whole: FactorsPlan, budget_s: float) -> FactorsPlan:
+    """What a study measures of a plan in a budget, and in which order."""
     left_out = {name: why for name in whole.parts if (why := _why_left_out(study, whole, name, budget_s))}
     plan = replace(whole, left_out=left_out)
     groups = _ordered(plan, _groups(study, plan))
@@ -98,7 +127,7 @@ def _as_begun(options: FactorOptions, plan: PlannedFactors) -> FactorOptions:
     begun: dict[str, object] = {
         "scale": plan.scale if options.scale is None else options.scale,
         "duration": options.duration or plan.step_s,
-        "repetitions": options.repetitions or plan.rounds,
+        "repetitions": None if plan.looks else options.repetitions or plan.rounds,
     }
     if options.budget is not None and not options.parts:
         begun["parts"] = tuple(plan.parts)
@@ -114,12 +143,13 @@ def _why_left_out(study: FactorStudy, plan: FactorsPlan, part: str, budget_s: fl
     needed = _needed_of_part(study, plan, part)
     if not needed:
         return NOT_NEEDED
-    waits_s = max(_waits_s(plan, cell) for cell in needed)
-    total_s = plan.rounds * sum(_cell_s(plan, cell) for cell in needed)
+    expected = Expected(plan)
+    waits_s = max(expected.waits_s(cell.load) for cell in needed)
+    total_s = plan.first_rounds * sum(map(expected.cell_s, needed))
     if not waits_s or total_s <= budget_s:
         return None
     return (
-        f"each measurement waits {waits_s / 60:,.0f} min before servers are restarted, and the {plan.rounds * len(needed)} that claims need take "
+        f"each measurement waits {waits_s / 60:,.0f} min before servers are restarted, and the {plan.first_rounds * len(needed)} that claims need take "
         f"{total_s / 3600:,.1f} h"
     )
 
@@ -127,31 +157,19 @@ def _why_left_out(study: FactorStudy, plan: FactorsPlan, part: str, budget_s: fl
 def _needed_of_part(study: FactorStudy, plan: FactorsPlan, part: str) -> list[Cell]:
     """The cells of a part that its claims need."""
     cells = plan.cells()
-    names = {name for claim in study.claims if part in claim.parts for name in _needed(claim, cells.values())}
+    names = {name for claim in study.claims if part in claim.parts for name in _needed(claim, plan)}
     return [cells[name] for name in cells if name in names]
 
 
-def _needed(claim: Claim, cells: Iterable[Cell]) -> set[str]:
-    """The cells that a claim needs, by their ids; none for a claim about whatever was measured."""
-    figures = [
-        figure.arguments
-        for rule in claim.rules
-        for instance in rule.expanded()
-        for expression in instance.expressions
-        for figure in expression.figures
-        # Others are about all measurements.
-        if len(figure.arguments) > 1
-    ]
-    wanted = {(load, part, level) for load, part, level, *_ in figures}
-    return {cell.id for cell in cells for part, level in cell.levels if (cell.load, part, level) in wanted}
+def _needed(claim: Claim, plan: FactorsPlan) -> set[str]:
+    """The cells that a claim needs."""
+    return cells_of_claim(claim, described_cells(plan.cells()))
 
 
 def _groups(study: FactorStudy, plan: FactorsPlan) -> list[_Group]:
     """The cells that claims need; those of claims that share a cell are one group."""
     cells = plan.cells()
-    of_claims = [
-        needed for claim in study.claims if set(claim.parts) <= set(plan.parts) and (needed := _needed(claim, cells.values()))
-    ]
+    of_claims = [needed for claim in study.claims if set(claim.parts) <= set(plan.parts) and (needed := _needed(claim, plan))]
     merged: list[set[str]] = []
     for needed in of_claims:
         touching = [group for group in merged if group & needed]
@@ -164,54 +182,15 @@ def _groups(study: FactorStudy, plan: FactorsPlan) -> list[_Group]:
 
 def _ordered(plan: FactorsPlan, groups: Sequence[_Group]) -> list[_Group]:
     """The groups, first that which decides most claims for its time."""
+    expected = Expected(plan)
     left = list(groups)
     done: list[str] = []
     ordered: list[_Group] = []
     while left:
-        best = max(left, key=lambda group: group.claims / (_total_s(plan, [*done, *group.cells]) - _total_s(plan, done)))
+        best = max(
+            left, key=lambda group: group.claims / (expected.total_s([*done, *group.cells], 1) - expected.total_s(done, 1))
+        )
         left.remove(best)
         ordered.append(best)
         done += best.cells
     return ordered
-
-
-def _total_s(plan: FactorsPlan, names: Sequence[str]) -> float:
-    """How long cells take in all rounds, with the records that they share (s)."""
-    cells = plan.cells()
-    chosen = [cells[name] for name in names]
-    layouts = {
-        tuple((key, value) for key, value in cell.settings.items() if key not in plan.file.not_on_disk)
-        for cell in chosen
-        if not _adds(plan, cell)
-    }
-    shared_s = len(layouts) * (START_S + _adding_s(plan)) if plan.shares_records else 0.0
-    return plan.rounds * (shared_s + sum(_cell_s(plan, cell) for cell in chosen))
-
-
-def _probe_s(plan: FactorsPlan) -> float:
-    """How long finding the rates takes (s)."""
-    return START_S + _adding_s(plan) + plan.step_s if plan.options.rate is None else 0.0
-
-
-def _cell_s(plan: FactorsPlan, cell: Cell) -> float:
-    """How long a measurement of a cell takes, without records that it shares (s)."""
-    load = plan.file.loads[cell.load]
-    held_s = len(load.shares) * plan.step_s
-    records_s = _adding_s(plan) if _adds(plan, cell) else plan.bench.records / COUNTED_PER_S
-    again_s = max(0.0, _waits_s(plan, cell) - held_s) + held_s + START_S * len(load.shares) if load.again_after else 0.0
-    return START_S + records_s + held_s + again_s
-
-
-def _waits_s(plan: FactorsPlan, cell: Cell) -> float:
-    """How long after the records are there servers are restarted (s); 0 where they are not."""
-    load = plan.file.loads[cell.load]
-    return seconds(load.again_after) * plan.bench.at.time if load.again_after else 0.0
-
-
-def _adds(plan: FactorsPlan, cell: Cell) -> bool:
-    """Whether a cell adds its records itself."""
-    return plan.file.loads[cell.load].measures_adding or not plan.shares_records
-
-
-def _adding_s(plan: FactorsPlan) -> float:
-    return plan.bench.records / ADDED_PER_S

@@ -6,6 +6,10 @@ from dataclasses import dataclass, field
 
 from sensorbench.benchmarks.factors.file import FactorsFile
 from sensorbench.benchmarks.factors.scaling import Scaled
+from sensorbench.results.planned import PlannedCell
+
+# Settings that change how records lie on disk.
+Layout = tuple[tuple[str, str], ...]
 
 
 @dataclass
@@ -48,6 +52,19 @@ def add(found: dict[str, Cell], load: str, settings: Mapping[str, str], part: st
         found[cell.id] = cell
     cell.levels.append((part, level))
     return cell
+
+
+def described_cells(cells: Mapping[str, Cell]) -> dict[str, PlannedCell]:
+    """Cells as manifests have them."""
+    return {
+        cell.id: PlannedCell(load=cell.load, settings=cell.settings, apart=cell.apart, levels=cell.levels)
+        for cell in cells.values()
+    }
+
+
+def layout(cell: Cell, file: FactorsFile) -> Layout:
+    """The settings of a cell that change how records lie on disk: cells that have the same can share records."""
+    return tuple(sorted((key, value) for key, value in cell.settings.items() if key not in file.not_on_disk))
 
 
 def _new_id(found: Mapping[str, Cell], words: str) -> str:

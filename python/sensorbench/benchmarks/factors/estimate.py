@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from sensorbench.benchmarks.factors.cells import Cell
-from sensorbench.benchmarks.factors.run import FactorsPlan
+from sensorbench.benchmarks.factors.plan import FactorsPlan
 from sensorbench.results.estimate import Estimate, PartEstimate, VariantEstimate
 from sensorbench.runner import arithmetic_estimate, place_of, seconds
 
@@ -19,9 +19,10 @@ def estimate_factors(plan: FactorsPlan, out: Path) -> Estimate:
         variants=variants,
         time_s=held_s,
     )
+    rounds = f"{plan.first_rounds} to {plan.rounds}" if plan.looks else f"{plan.rounds}"
     steps = [
         "find the rates: what the default configuration takes of writes and reads",
-        f"measure {len(cells)} configurations under their loads in {plan.rounds} rounds, each on fresh servers",
+        f"measure {len(cells)} configurations under their loads in {rounds} rounds, each on fresh servers",
         *(["measure the best draft against the default"] if not plan.groups_of_budget else []),
     ]
     notes = [
@@ -45,6 +46,6 @@ def _variant(plan: FactorsPlan, cell: Cell) -> VariantEstimate:
         variant=cell.id,
         place=place_of(plan.target),
         rows=plan.bench.records,
-        repetitions=plan.rounds,
+        repetitions=plan.first_rounds,
         run_s=max(held_s, later_s + held_s / 2),
     )

@@ -119,6 +119,10 @@ class FactorsFile(FileModel):
     cache: str = Field(description="The cache whose hit rate is reported.")
     concurrency: int = Field(gt=0, description="The concurrency limit.")
     rounds: int = Field(gt=0, description="Repetitions of each configuration.")
+    looks: list[int] = Field(
+        default=[],
+        description="With a budget, claims are judged after these many rounds, and configurations of those that are decided are measured no more.",
+    )
     records: Records = Field(description="The records.")
     loads: dict[str, FactorLoad] = Field(description="The loads, by name.")
     parameters: list[Parameter] = Field(description="The parameters of the paper.")
@@ -134,6 +138,8 @@ class FactorsFile(FileModel):
 
     @model_validator(mode="after")
     def _check(self) -> "FactorsFile":
+        if self.looks != sorted(set(self.looks)) or any(look < 1 for look in self.looks):
+            raise ValueError(f"looks {self.looks}: expected numbers of rounds, each larger than the one before")
         unknown = {load for part in self.parts.values() for load in part.loads} - self.loads.keys()
         if unknown:
             raise ValueError(f"parts name loads that there are not: {', '.join(sorted(unknown))}")

@@ -1,141 +1,25 @@
 """A study of factors: the rates are found, all cells are measured in rounds, then those that compare drafts with the default."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass
 from pathlib import Path
 
-from sensorbench import lab
 from sensorbench._engine import Target
 from sensorbench.benchmarks.factors.best_draft import OWN, best_draft
-from sensorbench.benchmarks.factors.cells import Cell, Turn, add, cells_of
-from sensorbench.benchmarks.factors.file import FactorsFile
-from sensorbench.benchmarks.factors.measure import CellBench, SharedRecords, failed, measure, probe, rates_of
-from sensorbench.benchmarks.factors.options import FactorOptions
-from sensorbench.benchmarks.factors.scaling import scaled
+from sensorbench.benchmarks.factors.cells import Cell, Turn, add, described_cells
+from sensorbench.benchmarks.factors.expected import Expected
+from sensorbench.benchmarks.factors.measure import SharedRecords, failed, measure, probe, rates_of
+from sensorbench.benchmarks.factors.plan import ADDING, FINDING, FactorsPlan
 from sensorbench.benchmarks.factors.templates import Templates
 from sensorbench.benchmarks.stress import attempted
-from sensorbench.benchmarks.tune import check_settings
-from sensorbench.errors import UsageError
-from sensorbench.lifecycle import Benchmark, Deadline, Description, RunContext
+from sensorbench.lifecycle import Benchmark, Description, RunContext
 from sensorbench.progress import ProgressReporter
-from sensorbench.results.factors import CellMeasurement, FactorsWriter, continued, is_measured, read_factors
+from sensorbench.results.factors import CellMeasurement, FactorsResult, FactorsWriter, continued, read_factors
 from sensorbench.results.ownership import Claim, Owner
-from sensorbench.results.planned import FactorsManifest, PlannedCell, PlannedFactors
-from sensorbench.runner import (
-    Servers,
-    TargetSpec,
-    addresses_of,
-    borrowed_cluster,
-    check_namespace,
-    cluster_target,
-    parse_target,
-    seconds,
-)
-
-# What a budget counts beside the loads: adding records that cells share.
-ADDING = "adding records"
-
-
-@dataclass(frozen=True)
-class FactorsPlan:
-    """A study of factors that is to be carried out."""
-
-    name: str
-    file: FactorsFile
-    options: FactorOptions
-    # Of a budget: the cells that are measured, by their ids, in groups; a group with all its rounds comes before the next one.
-    groups_of_budget: tuple[tuple[str, ...], ...] = ()
-    # What it leaves out, parts and levels of others, each with why; and when it is over.
-    left_out: Mapping[str, str] = field(default_factory=dict)
-    deadline: Deadline | None = None
-
-    @cached_property
-    def target(self) -> TargetSpec:
-        """The servers, which are started for each cell, or are the user's."""
-        if self.options.cluster is not None:
-            return cluster_target(self.options.cluster, self.file.options)
-        own = (self.options.target or "").partition("?")[2]
-        described = [option.split("=", 1) for text in (self.file.options, own) for option in text.split("&") if option]
-        # What the user says counts.
-        options = "&".join("=".join(option) for option in {key: (key, *value) for key, *value in described}.values())
-        return replace(parse_target("?".join(filter(None, [self.file.database, options]))), nodes=self.file.nodes)
-
-    @property
-    def bench(self) -> CellBench:
-        """What all cells share."""
-        concurrency = self.options.concurrency or self.file.concurrency
-        return CellBench(
-            self.file, self.target, scaled(self.file, self.options.used_scale, self.step_s), self.step_s, concurrency
-        )
-
-    @property
-    def step_s(self) -> float:
-        """How long each rate is held."""
-        return self.options.duration or seconds(self.file.step)
-
-    @property
-    def rounds(self) -> int:
-        """How many times each cell is measured."""
-        return self.options.repetitions or self.file.rounds
-
-    @property
-    def parts(self) -> list[str]:
-        """The parts that are wanted, in the study's order."""
-        wanted = self.options.parts or tuple(self.file.parts)
-        return [name for name in self.file.parts if name in wanted and name not in self.left_out]
-
-    @property
-    def shares_records(self) -> bool:
-        """Whether servers can start with records that were added once."""
-        return self.target.place == "started" and lab.keeps_data(self.file.database)
-
-    def cells(self) -> dict[str, Cell]:
-        """The cells of these parts."""
-        found = cells_of(self.file, self.parts, self.bench.at)
-        of_budget = {name for group in self.groups_of_budget for name in group}
-        return {name: cell for name, cell in found.items() if name in of_budget or not of_budget}
-
-    def groups(self) -> list[list[Cell]]:
-        """The cells in the order in which they are measured: each group with all its rounds before the next one."""
-        cells = self.cells()
-        if self.groups_of_budget:
-            return [[cells[name] for name in group] for group in self.groups_of_budget]
-        return [[cell for cell in cells.values() if cell.apart is apart] for apart in (False, True)]
-
-
-def check(plan: FactorsPlan) -> None:
-    """Raises UsageError for what makes no sense, and for settings that the version in use does not know."""
-    if plan.options.cluster is not None:
-        _check_cluster(plan, plan.options.cluster)
-    name = (plan.options.target or plan.file.database).partition("?")[0]
-    if name != plan.file.database:
-        raise UsageError(
-            f"--target {plan.options.target}: study {plan.name} starts servers with the settings that it tries; expected "
-            f"{plan.file.database}, with options behind ? if you like"
-        )
-    if not plan.options.used_scale > 0.0:
-        raise UsageError(f"--scale {plan.options.used_scale:g}: expected a number above 0")
-    unknown = [name for name in plan.options.parts if name not in plan.file.parts]
-    if unknown:
-        raise UsageError(f"--part {unknown[0]}: study {plan.name} has the parts {', '.join(plan.file.parts)}")
-    for cell in plan.cells().values():
-        check_settings(plan.target, cell.settings, f"{plan.name}, {{key}}")
-
-
-def _check_cluster(plan: FactorsPlan, file: Path) -> None:
-    """Raises UsageError for a cluster of another database, and for one whose caches cannot be emptied where that is wanted."""
-    if plan.options.target is not None:
-        raise UsageError(
-            f"--target {plan.options.target}: the file of --cluster names the target; leave out --target, or --cluster"
-        )
-    target, database = plan.target, plan.file.database
-    if target.database.name != database:
-        raise UsageError(f"{file}, url: study {plan.name} measures {database}, and this is {target.database.name}")
-    if target.cluster is not None and any(plan.file.loads[cell.load].cold for cell in plan.cells().values()):
-        target.cluster.check_empties_caches()
+from sensorbench.results.planned import FactorsManifest, PlannedFactors
+from sensorbench.runner import Servers, addresses_of, borrowed_cluster, check_namespace
 
 
 class FactorsBenchmark(Benchmark[FactorsPlan, FactorsManifest, FactorsWriter]):
@@ -171,11 +55,12 @@ class FactorsBenchmark(Benchmark[FactorsPlan, FactorsManifest, FactorsWriter]):
             nodes=len(addresses) if (addresses := addresses_of(plan.target)) else plan.file.nodes,
             cluster=addresses,
             parts=plan.parts,
-            cells=_described(plan.cells()),
+            cells=described_cells(plan.cells()),
             scale=options.used_scale,
             sizes=dict(bench.at.sizes),
             step_s=plan.step_s,
             rounds=plan.rounds,
+            looks=list(plan.looks),
             seed=options.seed,
             shares_records=plan.shares_records,
             budget_s=plan.deadline.budget_s if plan.deadline else None,
@@ -193,11 +78,12 @@ class FactorsBenchmark(Benchmark[FactorsPlan, FactorsManifest, FactorsWriter]):
         templates = Templates(plan.bench, context.owner, cells, writer.template_folder, context.progress)
         with templates:
             at_work = _AtWork(plan, writer, context.progress, templates)
+            at_work.expect_as_before()
             at_work.find_rates()
-            *groups, last = plan.groups()
-            at_work.measure_all([turn for group in groups for turn in at_work.turns(group)], later=at_work.turns(last))
-            own = [] if plan.groups_of_budget else at_work.cells_of_best_draft()
-            at_work.measure_all(at_work.turns([*last, *own]))
+            for rounds in plan.stages:
+                at_work.measure_stage(rounds)
+            if not plan.groups_of_budget:
+                at_work.measure_best_draft()
 
 
 @dataclass(frozen=True)
@@ -208,6 +94,12 @@ class _AtWork:
     writer: FactorsWriter
     progress: ProgressReporter
     templates: Templates
+
+    def expect_as_before(self) -> None:
+        """Has the deadline expect that work takes as long as it did when the study began."""
+        for kind, took_s in self.writer.manifest.plan.took_s.items():
+            if self.plan.deadline is not None:
+                self.plan.deadline.note(max(took_s), kind)
 
     def find_rates(self) -> None:
         """The rates of each load: shares of what the default takes, unless the user has said."""
@@ -220,38 +112,54 @@ class _AtWork:
                 rates={name: [top * share / max(load.shares) for share in load.shares] for name, load in loads.items()}
             )
             return
+        begun_s = time.monotonic()
         with self.progress.task("what the default takes") as task:
             default = plan.bench.at.configuration(plan.file.default)
             quiet = ProgressReporter(quiet=True)
             reached = probe(plan.bench, default, self.writer.probe_folder(), plan.options.seed, quiet)
             task.end(f"{reached['write']:,.0f} writes/s, {reached['read']:,.0f} reads/s")
         self.writer.update_plan(reached=reached, rates={name: rates_of(load, reached) for name, load in loads.items()})
+        self._note(FINDING, time.monotonic() - begun_s)
 
-    def turns(self, cells: Sequence[Cell]) -> list[Turn]:
-        """Each cell once in each round, every other round in the opposite order, so that drift is nobody's gain; those that were measured before are left."""
-        numbers = range(1, self.plan.rounds + 1)
-        turns = [Turn(cell, number) for number in numbers for cell in (cells if number % 2 else reversed(cells))]
-        return [turn for turn in turns if not is_measured(self.writer.folder, turn.cell.id, turn.round)]
+    def measure_stage(self, rounds: range) -> None:
+        """Measures what is left of some rounds, group by group."""
+        before = self._result()
+        turns = [turn for group in self.plan.groups() for turn in self.plan.turns_left(before, rounds, group)]
+        if rounds.start > 1:
+            needed = len({turn.cell.id for turn in turns})
+            self.progress.say(
+                f"look after round {rounds.start - 1}: {needed} of {len(self.plan.cells())} configurations are measured until round "
+                f"{rounds.stop - 1}; what claims need of the others is decided, or measured already"
+            )
+        self._measure_all(turns)
 
-    def measure_all(self, turns: Sequence[Turn], later: Sequence[Turn] = ()) -> None:
-        """Measures cells. Records that neither these nor the `later` ones share any more are removed."""
+    def measure_best_draft(self) -> None:
+        """Measures the study's own draft."""
+        cells = self._cells_of_best_draft()
+        self._measure_all(self.plan.turns_left(self._result(), self.plan.stages[0], cells))
+
+    def _result(self) -> FactorsResult:
+        return read_factors(self.writer.folder)
+
+    def _measure_all(self, turns: Sequence[Turn]) -> None:
+        """Measures cells. Records that they do not share any more are removed."""
         for place, turn in enumerate(turns):
             self._measure(turn)
-            self.templates.keep_for([*turns[place + 1 :], *later])
+            self.templates.keep_for(turns[place + 1 :])
 
-    def cells_of_best_draft(self) -> list[Cell]:
+    def _cells_of_best_draft(self) -> list[Cell]:
         """The cells of the study's own draft: under the loads of the part that has the paper's; none if it is the default."""
         file, at = self.plan.file, self.plan.bench.at
         part = file.draft_part
         if part not in self.plan.parts:
             return []
-        own = best_draft(file, read_factors(self.writer.folder))
+        own = best_draft(file, self._result())
         if not own.changed:
             return []
         settings = at.configuration({**file.default, **own.changed})
         cells = self.plan.cells()
         mine = [add(cells, load, settings, part, OWN, apart=True) for load in file.parts[part].loads]
-        self.writer.update_plan(cells=_described(cells))
+        self.writer.update_plan(cells=described_cells(cells))
         return [cell for cell in mine if cell.levels == [(part, OWN)]]
 
     def _measure(self, turn: Turn) -> None:
@@ -269,8 +177,8 @@ class _AtWork:
             measured = self._measured(turn, folder, seed, records) if reason is None else failed(cell, turn.round, seed, reason)
             self.writer.write_measurement(folder, measured)
             task.end(f"failed: {measured.reason}" if measured.outcome == "failed" else f"{measured.took_s:.0f} s")
-        if deadline is not None:
-            deadline.note(measured.took_s, cell.load)
+        if measured.outcome == "measured":
+            self._note(cell.load, measured.took_s)
 
     def _measured(self, turn: Turn, folder: Path, seed: int, records: SharedRecords | None) -> CellMeasurement:
         rates = self.writer.manifest.plan.rates[turn.cell.load]
@@ -281,13 +189,27 @@ class _AtWork:
         """The records with which the servers of a cell start. Raises FailedError and EngineError."""
         begun_s, is_made = time.monotonic(), self.templates.is_made(turn)
         records = self.templates.records_for(turn, seed)
-        if self.plan.deadline is not None and not is_made:
-            self.plan.deadline.note(time.monotonic() - begun_s, ADDING)
+        if not is_made:
+            self._note(ADDING, time.monotonic() - begun_s)
         return records
 
+    def _note(self, kind: str, took_s: float) -> None:
+        """Puts down how long work of a kind took, and says at its first time how long the rest takes by all that was measured."""
+        before = self.writer.manifest.plan.took_s
+        self.writer.update_plan(took_s={**before, kind: [*before.get(kind, []), took_s]})
+        if self.plan.deadline is not None:
+            self.plan.deadline.note(took_s, kind)
+            if kind not in before:
+                until = "until the next look" if self.plan.looks else "of all"
+                self.progress.say(
+                    f"{kind}: {took_s:.0f} s; by what was measured so far, the rest {until} takes about {_length(self._left_s())}"
+                )
 
-def _described(cells: dict[str, Cell]) -> dict[str, PlannedCell]:
-    return {
-        cell.id: PlannedCell(load=cell.load, settings=cell.settings, apart=cell.apart, levels=cell.levels)
-        for cell in cells.values()
-    }
+    def _left_s(self) -> float:
+        """How long what is left until the next look takes (s), by what was measured so far."""
+        turns, _ = self.plan.turns_until_look(self._result())
+        return Expected(self.plan, self.writer.manifest.plan.took_s).turns_s(turns, self.templates.made)
+
+
+def _length(time_s: float) -> str:
+    return f"{time_s / 60:.0f} min" if time_s < 7200.0 else f"{time_s / 3600:.1f} h"

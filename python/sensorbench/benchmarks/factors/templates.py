@@ -4,14 +4,14 @@ Where adding is what a load measures, each cell adds its own. Rounds do not shar
 """
 
 import shutil
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
 
 from sensorbench import lab
-from sensorbench.benchmarks.factors.cells import Cell, Turn
+from sensorbench.benchmarks.factors.cells import Cell, Layout, Turn, layout
 from sensorbench.benchmarks.factors.measure import CellBench, SharedRecords, core_workload
 from sensorbench.benchmarks.stress import RecordWork
 from sensorbench.progress import ProgressReporter
@@ -20,8 +20,8 @@ from sensorbench.runner import Servers, running_servers
 
 # Records go that cells would still have shared where less than so many times their size is free: servers compact what they start with.
 ROOM = 4.0
-# Settings of a file's layout, and the round.
-_Key = tuple[tuple[tuple[str, str], ...], int]
+# A layout, and the round.
+_Key = tuple[Layout, int]
 
 
 @dataclass
@@ -40,6 +40,11 @@ class Templates:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.keep_for([])
+
+    @property
+    def made(self) -> Collection[tuple[Layout, int]]:
+        """The layouts and rounds whose records are there."""
+        return self._made.keys()
 
     def is_made(self, turn: Turn) -> bool:
         """Whether the records of a cell are there."""
@@ -65,7 +70,9 @@ class Templates:
 
     def _make(self, cell: Cell, round_: int, seed: int) -> tuple[SharedRecords, ExitStack]:
         first = next(
-            other.id for other in self.cells.values() if not self.adds(other) and self._layout(other) == self._layout(cell)
+            other.id
+            for other in self.cells.values()
+            if not self.adds(other) and layout(other, self.bench.file) == layout(cell, self.bench.file)
         )
         folder = self.new_folder(first, round_)
         default = self.bench.at.configuration(self.bench.file.default)
@@ -100,8 +107,4 @@ class Templates:
         stack.close()
 
     def _key(self, turn: Turn) -> _Key:
-        return self._layout(turn.cell), turn.round
-
-    def _layout(self, cell: Cell) -> tuple[tuple[str, str], ...]:
-        """The settings that change how records lie on disk."""
-        return tuple(sorted((key, value) for key, value in cell.settings.items() if key not in self.bench.file.not_on_disk))
+        return layout(turn.cell, self.bench.file), turn.round

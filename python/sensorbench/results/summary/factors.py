@@ -114,6 +114,10 @@ class FactorsFigures(SummaryPart):
     sizes: dict[str, float] = Field(description="By which factor each setting that is a size was multiplied.")
     step_s: float
     rounds: int
+    looks: list[int] = Field(
+        default=[],
+        description="After how many rounds claims were judged, so that what they need no more was measured no more; none: all rounds were made.",
+    )
     seed: int
     reached: dict[str, float] = Field(description="Reads and writes per second that the default takes, each alone.")
     rates: dict[str, list[float]] = Field(description="The rates of each load, operations per second.")
