@@ -13,6 +13,8 @@ pub enum PointForm {
     Line,
     /// Samples of remote write, one for each field.
     Samples,
+    /// Points of OpenTSDB in JSON, one for each field.
+    Json,
 }
 
 /// What a server's points can hold, where servers differ.
@@ -30,6 +32,8 @@ pub struct Limits {
     pub escapes_backslash: bool,
     /// The longest value of a tag in bytes, beyond which a server cuts it without a word.
     pub max_tag_bytes: usize,
+    /// How many tags a point has at least and at most.
+    pub tags: (usize, usize),
 }
 
 impl Limits {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use sensorbench_driver::{About, Description, DriverError, Marker, Occupant, Operation, Rows, Schema, Size, Value, parse_part};
+use sensorbench_driver::{About, Description, DriverError, Marker, Occupant, Operation, Rows, Schema, Size, TargetUrl, Value, parse_part};
 use serde::Deserialize;
 
 use crate::connection::{Call, Reply};
@@ -53,6 +53,11 @@ pub trait Protocol: Send + Sync {
         &[]
     }
 
+    /// Refuses values of these options that make no sense.
+    fn check_options(&self, _: &TargetUrl) -> Result<(), DriverError> {
+        Ok(())
+    }
+
     /// What its points can hold.
     fn limits(&self) -> Limits;
 
@@ -90,8 +95,18 @@ pub trait Protocol: Send + Sync {
         false
     }
 
+    /// What the server says where it refused a write, which some servers do with a status of success.
+    fn refusal(&self, reply: &Reply) -> Option<String> {
+        (!reply.status.is_success()).then(|| reply.shown())
+    }
+
     /// How many rows of a refused batch are in all the same; None where the server does not tell.
     fn kept_of_refused(&self, rows: u64, reply: &Reply) -> Option<u64>;
+
+    /// The request that writes the points of a batch while tables are loaded.
+    fn write_batch(&self, target: &Target, points: Vec<u8>) -> Call {
+        self.write(target, points)
+    }
 
     /// Waits until what was written is visible.
     fn settle(&self, control: &Control) -> Result<(), DriverError>;
@@ -122,6 +137,11 @@ pub trait Protocol: Send + Sync {
 pub trait Reading: Send + Sync {
     /// The request for some parameters; None where the answer is known to be empty without one.
     fn call(&self, parameters: &[Value]) -> Result<Option<Call>, DriverError>;
+
+    /// Whether a refusal says that there is nothing of the kind that was asked for: then the answer is empty.
+    fn finds_nothing(&self, _: &Reply) -> bool {
+        false
+    }
 
     /// Appends the rows of a line of the answer.
     fn read(&self, line: &[u8], parameters: &[Value], rows: &mut Rows) -> Result<(), DriverError>;
