@@ -7,7 +7,7 @@
 //! time replaces the one before; the server needs `tsd.storage.fix_duplicates=true` for that once it has compacted the row. Every point has one
 //! to eight tags.
 //!
-//! Options of the URL: `sync` (on: a write is answered when HBase has it, which takes up to the server's `tsd.storage.flush_interval`; off: as soon
+//! Options of the URL: `sync` (on: a write is answered when HBase has it, which takes up to the server's `hbase.rpcs.buffered_flush_interval`; off: as soon
 //! as the server has taken it, as OpenTSDB itself does; what loads is always synced), `admin` (the administration of the lab's HBase).
 //!
 //! ```toml
@@ -60,6 +60,8 @@ const MAX_TAG_BYTES: usize = 32_000;
 const MAX_TAGS: usize = 8;
 const SYNC: &str = "sync";
 const ADMIN: &str = "admin";
+/// How durable the table of points is.
+const DURABILITY: &str = "durability";
 const WRITE: &str = "/api/put?details";
 const WRITE_SYNCED: &str = "/api/put?details&sync";
 const SALT_WIDTH: &str = "tsd.storage.salt.width";
@@ -69,6 +71,7 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(500);
 /// Settings that matter to speed, durability and what is kept.
 const SETTINGS: [&str; 14] = [
     SALT_WIDTH,
+    "hbase.rpcs.buffered_flush_interval",
     "tsd.query.enable_fuzzy_filter",
     "tsd.query.multi_get.enable",
     "tsd.storage.compaction.flush_interval",
@@ -77,7 +80,6 @@ const SETTINGS: [&str; 14] = [
     "tsd.storage.enable_appends",
     "tsd.storage.enable_compaction",
     "tsd.storage.fix_duplicates",
-    "tsd.storage.flush_interval",
     "tsd.storage.hbase.scanner.maxNumRows",
     "tsd.storage.salt.buckets",
     "tsd.storage.use_otsdb_timestamp",
@@ -202,17 +204,26 @@ impl Protocol for Opentsdb {
         #[derive(Deserialize)]
         struct Build {
             version: String,
+            #[serde(default)]
+            short_revision: String,
         }
         let build: Build = api::read(control, "version")?;
         let all = api::settings(control)?;
+        let tables = tables(&all);
         let mut settings: BTreeMap<_, _> = all.into_iter().filter(|(name, _)| SETTINGS.contains(&name.as_str())).collect();
         settings.insert(SYNC.to_owned(), if is_synced(&control.target) { "on" } else { "off" }.to_owned());
         if let Some(address) = administration(&control.target) {
             let below = Administration::at(&address).describe()?;
             settings.insert("HBase".to_owned(), below.version);
-            settings.extend(below.settings);
+            let of_points = tables.first().and_then(|table| below.settings.get(&format!("{DURABILITY} of {table}")));
+            settings.extend(of_points.map(|durability| (DURABILITY.to_owned(), durability.clone())));
+            let of_tables = |name: &String| name.starts_with(DURABILITY);
+            settings.extend(below.settings.iter().filter(|(name, _)| !of_tables(name)).map(|(name, text)| (name.clone(), text.clone())));
         }
-        Ok(Description { database: "OpenTSDB".to_owned(), version: build.version, settings })
+        // The archives of 2.4.1 have no number of a version.
+        let is_number = build.version.starts_with(|c: char| c.is_ascii_digit());
+        let version = if is_number { build.version } else { format!("revision {}", build.short_revision) };
+        Ok(Description { database: "OpenTSDB".to_owned(), version, settings })
     }
 
     fn occupant(&self, control: &Control) -> Result<Occupant, DriverError> {
