@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use sensorbench_driver::{About, Description, DriverError, Marker, Occupant, Operation, Rows, Schema, Size, TargetUrl, Value, parse_part};
+use sensorbench_driver::{
+    About, Description, DriverError, Marker, Occupant, Operation, Rows, Schema, Size, TargetUrl, Value, parse_part,
+};
 use serde::Deserialize;
 
 use crate::connection::{Call, Reply};

@@ -193,5 +193,4 @@ mod tests {
         assert!(double(ValueRef::Integer((1 << 53) + 1)).is_err() && double(ValueRef::Text("1")).is_err());
         assert_eq!(double(ValueRef::Boolean(true)).unwrap(), 1.0);
     }
-
 }

@@ -6,7 +6,6 @@
 //!
 //! Every driver passes the suite in [`contract`].
 
-mod administration;
 mod braces;
 pub mod contract;
 mod conversion;
@@ -30,7 +29,6 @@ mod sql;
 mod tls;
 mod url;
 
-pub use administration::{Administration, Described};
 pub use braces::{is_word, place_tables};
 pub use conversion::{ConversionError, fixed, narrowed};
 pub use deadline::Deadline;

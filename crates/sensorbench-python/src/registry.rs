@@ -26,6 +26,7 @@ const DATABASES: &[&dyn Database] = &[
     &sensorbench_driver_http::VICTORIAMETRICS,
     #[cfg(feature = "http")]
     &sensorbench_driver_http::PROMETHEUS,
+    #[cfg(feature = "http")]
     &sensorbench_driver_http::OPENTSDB,
     #[cfg(feature = "http")]
     &sensorbench_driver_http::CLICKHOUSE,

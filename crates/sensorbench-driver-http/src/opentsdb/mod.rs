@@ -40,12 +40,13 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use sensorbench_driver::{
-    About, Administration, Description, DriverError, Marker, Occupant, Operation, Schema, SchemaError, Size, TargetUrl, parse_part,
+    About, Description, DriverError, Marker, Occupant, Operation, Schema, SchemaError, Size, TargetUrl, parse_part,
 };
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
 use self::reading::PointsReading;
+use crate::administration::Administration;
 use crate::connection::{Call, Reply};
 use crate::control::Control;
 use crate::json_points::list;
@@ -218,7 +219,9 @@ impl Protocol for Opentsdb {
             let of_points = tables.first().and_then(|table| below.settings.get(&format!("{DURABILITY} of {table}")));
             settings.extend(of_points.map(|durability| (DURABILITY.to_owned(), durability.clone())));
             let of_tables = |name: &String| name.starts_with(DURABILITY);
-            settings.extend(below.settings.iter().filter(|(name, _)| !of_tables(name)).map(|(name, text)| (name.clone(), text.clone())));
+            settings.extend(
+                below.settings.iter().filter(|(name, _)| !of_tables(name)).map(|(name, text)| (name.clone(), text.clone())),
+            );
         }
         // The archives of 2.4.1 have no number of a version.
         let is_number = build.version.starts_with(|c: char| c.is_ascii_digit());

@@ -153,12 +153,12 @@ impl PointsReading {
 
     /// The ms of a request: from a time on, until before another one. A time between two ms is after the first.
     fn times(&self, parameters: &[Value]) -> Result<Times, DriverError> {
-        let time =
-            |place: usize| match parameters[place].as_ref() {
-                ValueRef::Timestamp(time) => Ok(time.div_euclid(UNIT_US) + i64::from(time.rem_euclid(UNIT_US) != 0)),
-                other => Err(self
-                    .refused(ConversionError(format!("{other} is no time")).at("parameter", &self.parameters[place].name))),
-            };
+        let time = |place: usize| match parameters[place].as_ref() {
+            ValueRef::Timestamp(time) => Ok(time.div_euclid(UNIT_US) + i64::from(time.rem_euclid(UNIT_US) != 0)),
+            other => {
+                Err(self.refused(ConversionError(format!("{other} is no time")).at("parameter", &self.parameters[place].name)))
+            }
+        };
         let (first, last) = TIMES_MS;
         if let Some(place) = self.at {
             let at = time(place)?;
@@ -378,7 +378,10 @@ mod tests {
         assert_eq!(early["start"], json!(format!("{}ms", TIMES_MS.0)));
         let named = reading(json!({"metric": "t.:sensor", "at": ":from", "row": ["time", "value", "site"]})).unwrap();
         let asked = sent(&named, &parameters("CO", DAY_MS * 1000, 0)).unwrap();
-        assert_eq!((&asked["queries"][0]["metric"], &asked["end"]), (&json!("ours.g1.t.CO"), &json!(format!("{}ms", DAY_MS + 1))));
+        assert_eq!(
+            (&asked["queries"][0]["metric"], &asked["end"]),
+            (&json!("ours.g1.t.CO"), &json!(format!("{}ms", DAY_MS + 1)))
+        );
         assert_eq!(sent(&named, &parameters("CO", DAY_MS * 1000 + 1, 0)), None);
     }
 
@@ -428,7 +431,10 @@ mod tests {
             (json!({"metric": "t", "from": ":site"}), "operation.q.from: \":site\": expected a timestamp"),
             (json!({"metric": "t", "at": ":to", "to": ":to"}), "operation.q.at: expected either at"),
             (json!({"metric": "t", "row": ["time"]}), "operation.q.row: expected 3 names"),
-            (json!({"metric": "t", "aggregate": "sum", "downsample": "1h-avg"}), "operation.q.aggregate: \"sum\": expected one of"),
+            (
+                json!({"metric": "t", "aggregate": "sum", "downsample": "1h-avg"}),
+                "operation.q.aggregate: \"sum\": expected one of",
+            ),
             (json!({"metric": "t", "aggregate": "zimsum"}), "operation.q.aggregate: expected downsample"),
             (json!({"metric": "t", "group_by": ["site"]}), "operation.q.group_by: expected an aggregate"),
             (json!({"metric": "t", "downsample": "1w-avg"}), "operation.q.downsample: \"1w-avg\": expected all or"),

@@ -104,7 +104,13 @@ class Hbase(LabCluster):
         configure(place)
         if place.node.is_coordinator:
             ports = (str(ZOOKEEPER_PORT), str(hbase_admin.PORT))
-            return [*java_command(place, "jvm.coordinator_heap"), "HbaseCoordinator", place.node.host, *ports, place.data / "zookeeper"]
+            return [
+                *java_command(place, "jvm.coordinator_heap"),
+                "HbaseCoordinator",
+                place.node.host,
+                *ports,
+                place.data / "zookeeper",
+            ]
         gateway = [*java_command(place, "jvm.gateway_heap"), "HbaseGateway", "--infoport", "-1", "-threadpool", "start"]
         return [*java_command(place, "jvm.heap"), "HbaseNode", place.node.host, str(FIGURES_PORT), *gateway]
 

@@ -23,7 +23,14 @@ _BUCKETS_DEFAULT = 20
 _NUMBERS = {_SALT_WIDTH: re.compile(r"[01]"), _SALT_BUCKETS: re.compile(r"[1-9]\d?|1\d\d|2[0-4]\d|25[0-6]")}
 
 # Whoever changes these would leave the addresses and folders of the lab, or tables that it makes.
-_OF_THE_LAB = ("tsd.network.bind", "tsd.network.port", "tsd.http.staticroot", "tsd.http.cachedir", "tsd.storage.hbase.", "tsd.storage.uid.width.")
+_OF_THE_LAB = (
+    "tsd.network.bind",
+    "tsd.network.port",
+    "tsd.http.staticroot",
+    "tsd.http.cachedir",
+    "tsd.storage.hbase.",
+    "tsd.storage.uid.width.",
+)
 
 # Not OpenTSDB's own: what the driver needs, and waits of a second or hours where a benchmark can wait for neither.
 _DEFAULTS = {
@@ -52,7 +59,9 @@ def check(settings: Mapping[str, str], software: Path) -> dict[str, str]:
     """Settings of OpenTSDB that it does not know, each with why. Raises UsageError for those that cannot be as they are."""
     for key, value in settings.items():
         if key.startswith(_OF_THE_LAB):
-            raise UsageError(f"--server-setting {key}: the lab sets it itself: its servers have addresses, folders and tables of their own")
+            raise UsageError(
+                f"--server-setting {key}: the lab sets it itself: its servers have addresses, folders and tables of their own"
+            )
         if key.startswith((_OF_DAEMON, *_OF_CLIENT)) and len(value.splitlines()) != 1:
             raise UsageError(f"--server-setting {key}: expected a value of one line")
         if key == TSD_HEAP and not HEAP_SIZE.fullmatch(value):
