@@ -90,7 +90,7 @@ impl Driver for HttpDriver {
     }
 
     fn show(&self) -> Result<(), DriverError> {
-        self.protocol.settle(&self.control)
+        self.protocol.show(&self.control)
     }
 
     fn count(&self, table: &str) -> Result<u64, DriverError> {

@@ -31,7 +31,6 @@
 //! `points.rs`). What a server would change without a word is refused: NaN, text that is no tag, times beyond its range or finer than
 //! its unit, labels that it would cut.
 
-mod administration;
 mod answer;
 mod clickhouse;
 mod connection;

@@ -37,6 +37,15 @@ pub struct Limits {
 }
 
 impl Limits {
+    /// A time that is in the server's unit already.
+    pub fn own_time(&self, time: i64) -> Result<i64, ConversionError> {
+        let (first, last) = (self.times_us.0 / self.time_unit_us, self.times_us.1 / self.time_unit_us);
+        if time < first || time > last {
+            return Err(ConversionError(format!("{time} is none of the server's times, {first} to {last}")));
+        }
+        Ok(time)
+    }
+
     /// A time in the server's unit, exactly.
     pub fn time(&self, time_us: i64) -> Result<i64, ConversionError> {
         let (first, last) = self.times_us;

@@ -272,7 +272,7 @@ impl Points {
             Time::Constant(time) => Some(time),
             Time::Column(place) => match value(place) {
                 ValueRef::Timestamp(time) => Some(self.limits.time(time).map_err(self.at(place))?),
-                ValueRef::Integer(time) => Some(time),
+                ValueRef::Integer(time) => Some(self.limits.own_time(time).map_err(self.at(place))?),
                 other => return Err(self.at(place)(ConversionError(format!("{other} is no time; every point has one")))),
             },
             Time::Server => None,

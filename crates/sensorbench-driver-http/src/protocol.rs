@@ -110,8 +110,13 @@ pub trait Protocol: Send + Sync {
         self.write(target, points)
     }
 
-    /// Waits until what was written is visible.
+    /// Waits until what was written is visible, and whatever the server does after a load is over.
     fn settle(&self, control: &Control) -> Result<(), DriverError>;
+
+    /// Waits until what was written is visible.
+    fn show(&self, control: &Control) -> Result<(), DriverError> {
+        self.settle(control)
+    }
 
     /// See [`sensorbench_driver::Driver::count`].
     fn count(&self, control: &Control, points: &Points) -> Result<u64, DriverError>;

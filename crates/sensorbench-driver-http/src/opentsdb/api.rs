@@ -1,6 +1,7 @@
 //! What is asked of OpenTSDB beside the operations that are measured.
 
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 use sensorbench_driver::DriverError;
 use serde::Deserialize;
@@ -15,6 +16,9 @@ use crate::control::Control;
 pub const TIMES_MS: (i64, i64) = (10_000_000_000, 4_294_000_000_000);
 /// Metrics that a question counts together.
 const METRICS_AT_ONCE: usize = 100;
+/// How long deletions may take until HBase has them.
+const DELETED_WITHIN: Duration = Duration::from_secs(300);
+const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 /// So many names are listed.
 const NAMES: u32 = 10_000_000;
 
@@ -93,8 +97,22 @@ pub fn count(control: &Control, metrics: &[String]) -> Result<u64, DriverError> 
     Ok(counted as u64)
 }
 
-/// Deletes the points of a metric.
+/// Deletes the points of a metric. The server answers before HBase has the deletions, so that they are waited for.
 pub fn delete(control: &Control, metric: &str) -> Result<(), DriverError> {
+    let deadline = Instant::now() + DELETED_WITHIN;
+    let ours = [metric.to_owned()];
+    begin_to_delete(control, metric)?;
+    while count(control, &ours)? > 0 {
+        if Instant::now() > deadline {
+            let seconds = DELETED_WITHIN.as_secs();
+            return Err(DriverError::Statement(format!("the points of {metric} are there {seconds} s after they were deleted")));
+        }
+        std::thread::sleep(BETWEEN_LOOKS);
+    }
+    Ok(())
+}
+
+fn begin_to_delete(control: &Control, metric: &str) -> Result<(), DriverError> {
     let (first, last) = TIMES_MS;
     let path = format!("/api/query?start={first}ms&end={}ms&m=sum:0all-count:{metric}", last + 1);
     let reply = control.ask(Call::delete(path))?;

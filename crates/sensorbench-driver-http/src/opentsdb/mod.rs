@@ -40,13 +40,13 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use sensorbench_driver::{
-    About, Description, DriverError, Marker, Occupant, Operation, Schema, SchemaError, Size, TargetUrl, parse_part,
+    About, Administration, Description, DriverError, Marker, Occupant, Operation, Schema, SchemaError, Size, TargetUrl,
+    parse_part,
 };
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
 use self::reading::PointsReading;
-use crate::administration::Administration;
 use crate::connection::{Call, Reply};
 use crate::control::Control;
 use crate::json_points::list;
@@ -66,13 +66,18 @@ const DURABILITY: &str = "durability";
 const WRITE: &str = "/api/put?details";
 const WRITE_SYNCED: &str = "/api/put?details&sync";
 const SALT_WIDTH: &str = "tsd.storage.salt.width";
+/// How long the server's client of HBase collects points, and how many ms that is where nobody set it.
+const FLUSH_INTERVAL: &str = "hbase.rpcs.buffered_flush_interval";
+const FLUSH_INTERVAL_MS: u64 = 1000;
 /// How many different refusals of points a message shows.
 const SHOWN_ERRORS: usize = 3;
-const BETWEEN_LOOKS: Duration = Duration::from_millis(500);
+const BETWEEN_LOOKS: Duration = Duration::from_millis(300);
+/// So many looks in which the server compacts nothing more.
+const LOOKS_ALIKE: u32 = 2;
 /// Settings that matter to speed, durability and what is kept.
 const SETTINGS: [&str; 14] = [
     SALT_WIDTH,
-    "hbase.rpcs.buffered_flush_interval",
+    FLUSH_INTERVAL,
     "tsd.query.enable_fuzzy_filter",
     "tsd.query.multi_get.enable",
     "tsd.storage.compaction.flush_interval",
@@ -282,17 +287,32 @@ impl Protocol for Opentsdb {
     /// Waits until the server has compacted the rows that it is going to, then has HBase flush and compact the tables where it can be told to.
     fn settle(&self, control: &Control) -> Result<(), DriverError> {
         let settings = api::settings(control)?;
-        let threshold = settings.get("tsd.storage.compaction.min_flush_threshold").and_then(|text| text.parse::<f64>().ok());
-        let Some(threshold) = threshold else {
-            return Err(api::other_answer(control, "it has no tsd.storage.compaction.min_flush_threshold"));
+        let seconds = settings.get("tsd.storage.compaction.flush_interval").and_then(|text| text.parse::<u64>().ok());
+        let Some(seconds) = seconds else {
+            return Err(api::other_answer(control, "it has no tsd.storage.compaction.flush_interval"));
         };
-        while waiting_rows(control)?.is_some_and(|waiting| waiting > threshold) {
-            std::thread::sleep(BETWEEN_LOOKS);
+        // Rows of the last hour stay where they are, so that their number tells nothing, but that it does not fall any more does.
+        let (mut before, mut looks_alike) = (waiting_rows(control)?.unwrap_or(0.0), 0);
+        while before > 0.0 && looks_alike < LOOKS_ALIKE {
+            std::thread::sleep(Duration::from_secs(seconds) + BETWEEN_LOOKS);
+            let waiting = waiting_rows(control)?.unwrap_or(0.0);
+            looks_alike = if waiting < before { 0 } else { looks_alike + 1 };
+            before = waiting;
         }
         match administration(&control.target) {
             Some(address) => Administration::at(&address).compact(&tables(&settings)),
             None => Ok(()),
         }
+    }
+
+    /// Without `sync`, points are on their way to HBase until the next flush begins and ends.
+    fn show(&self, control: &Control) -> Result<(), DriverError> {
+        if !is_synced(&control.target) {
+            let settings = api::settings(control)?;
+            let told = settings.get(FLUSH_INTERVAL).and_then(|text| text.parse().ok());
+            std::thread::sleep(Duration::from_millis(told.unwrap_or(FLUSH_INTERVAL_MS)) * 2 + BETWEEN_LOOKS);
+        }
+        Ok(())
     }
 
     /// Has the server count the points of the first field.

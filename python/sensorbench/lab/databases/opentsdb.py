@@ -40,7 +40,7 @@ class Opentsdb(LabDatabase):
     port = 4242
     other_ports = (ZOOKEEPER_PORT, SERVER_PORT, FIGURES_PORT, hbase_admin.PORT)
     coordinator_port = ZOOKEEPER_PORT
-    ready_within_s = 120.0
+    ready_within_s = 180.0
     sources = (
         MavenClasspath(
             "opentsdb",

@@ -6,7 +6,6 @@ import java.util.List;
 
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.hbase.HBaseConfiguration;
-import org.apache.hadoop.hbase.TableExistsException;
 import org.apache.hadoop.hbase.TableName;
 import org.apache.hadoop.hbase.client.Admin;
 import org.apache.hadoop.hbase.client.ColumnFamilyDescriptorBuilder;
@@ -19,6 +18,7 @@ import org.apache.hadoop.hbase.regionserver.HRegionServer;
 
 /** A region server, the tables of OpenTSDB in it, and OpenTSDB's daemon over them, which is a process of its own. */
 public final class OpentsdbNode {
+    private static final String[] TABLES = {"tsdb", "tsdb-uid", "tsdb-tree", "tsdb-meta"};
     private static final long LOOK_EVERY_MS = 100;
 
     private OpentsdbNode() {
@@ -52,33 +52,29 @@ public final class OpentsdbNode {
             create(admin, Durability.USE_DEFAULT, new byte[0][], "tsdb-uid", "id", "name");
             create(admin, Durability.USE_DEFAULT, new byte[0][], "tsdb-tree", "t");
             create(admin, Durability.USE_DEFAULT, new byte[0][], "tsdb-meta", "name");
+            // Those that were there before this server started have to be recovered first.
+            for (String name : TABLES) {
+                while (!admin.isTableAvailable(TableName.valueOf(name))) {
+                    Thread.sleep(LOOK_EVERY_MS);
+                }
+            }
         }
     }
 
+    /** Begins to make a table, if it is not there. */
     private static void create(Admin admin, Durability durability, byte[][] splits, String name, String... families)
-            throws IOException, InterruptedException {
+            throws IOException {
         TableName table = TableName.valueOf(name);
+        if (admin.tableExists(table)) {
+            return;
+        }
         TableDescriptorBuilder builder = TableDescriptorBuilder.newBuilder(table).setDurability(durability);
         for (String family : families) {
             builder.setColumnFamily(ColumnFamilyDescriptorBuilder.newBuilder(family.getBytes(StandardCharsets.UTF_8))
                     .setBloomFilterType(BloomType.ROW)
                     .build());
         }
-        // One that was there before this server started has to be recovered first.
-        while (!admin.tableExists(table)) {
-            try {
-                if (splits.length > 0) {
-                    admin.createTable(builder.build(), splits);
-                } else {
-                    admin.createTable(builder.build());
-                }
-            } catch (TableExistsException there) {
-                break;
-            }
-        }
-        while (!admin.isTableAvailable(table)) {
-            Thread.sleep(LOOK_EVERY_MS);
-        }
+        admin.createTableAsync(builder.build(), splits.length > 0 ? splits : null);
     }
 
     /** A node is of no use to clients without its daemon, so it ends with it. */
