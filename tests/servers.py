@@ -4,8 +4,8 @@ A test that uses the tests' lab gets the marker `server` by that alone; rings, S
 modules. No other test can start a server: in this process it fails at once, and in those that it starts the lock of the lab cannot be taken.
 A test without servers that would no longer test the same if it were short is marked `long("why")`; these are few.
 
-Cassandra and HBase take many seconds and gigabytes each to start: of several workers one alone has them (`--dist loadgroup`), which gets all
-tests whose names say either, or `all_servers`, in module, function or parameter. Other tests cannot take them.
+Cassandra, HBase and OpenTSDB, which lies over an HBase, take many seconds and gigabytes each to start: of several workers one alone has them (`--dist loadgroup`), which gets all
+tests whose names say one of them, or `all_servers`, in module, function or parameter. Other tests cannot take them.
 """
 
 from collections.abc import Iterator, Mapping
@@ -25,7 +25,7 @@ MAX_LONG = 20
 # Who has this fixture, or one that has it, starts servers.
 LAB_FIXTURE = "lab_home"
 TOO_LONG_TO_BUILD = frozenset({"influxdb2"})
-_LARGE = ("cassandra", "hbase")
+_LARGE = ("cassandra", "hbase", "opentsdb")
 _LARGE_GROUP = "large servers"
 _JAVA_OF_SERVERS = (17, 11)
 _REFUSAL = pytest.StashKey[pytest.MonkeyPatch]()

@@ -59,8 +59,8 @@ def study(lab_servers: LabServers, tmp_path_factory: pytest.TempPathFactory) -> 
     from tests.conftest import run_main
 
     out = tmp_path_factory.mktemp("servers") / "iot"
-    # Documents and HBase are asked less, because they are slow: tests/test_documents.py, tests/test_hbase_driver.py.
-    names = [name for name in lab_servers if not name.startswith(("ferretdb", "hbase"))]
+    # Documents, HBase and what lies over it are asked less, because they are slow: tests/test_documents.py, tests/test_hbase_driver.py, tests/test_time_series.py.
+    names = [name for name in lab_servers if not name.startswith(("ferretdb", "hbase", "opentsdb"))]
     lab_servers.start(*names)
     targets = [word for name in names for word in ("--target", f"lab:{name}")]
     assert run_main(("study", "run", "iot", *targets, *TINY, "--repetitions", "3", "--out", out)) == 0

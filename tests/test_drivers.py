@@ -29,6 +29,7 @@ def url_with_password(instance: lab.Instance, scheme: str) -> str:
         ("http", "influxdb"),
         ("http", "victoriametrics"),
         ("http", "prometheus"),
+        ("http", "opentsdb"),
         ("http", "clickhouse"),
         ("http", "iotdb"),
         ("mongodb", "ferretdb"),

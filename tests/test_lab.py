@@ -36,6 +36,7 @@ from tests.servers import LabServers
         "influxdb2",
         "victoriametrics",
         "prometheus",
+        "opentsdb",
         "clickhouse",
         "iotdb",
     ],
@@ -104,7 +105,7 @@ def test_settings_reach_the_server_and_unknown_ones_are_refused(cli: Cli, lab_ho
     assert cli("lab", "down", "small").exit_code == 0
     for database, key in [("redis", "maxmemori"), ("postgresql", "shared_bufers"), ("mariadb", "innodb_bufer_pool_size"),
                           ("questdb", "cairo.commit.mod"),
-                          ("ferretdb", "log-levl"), ("ferretdb+postgresql", "postgresql.shared_bufers"), ("influxdb", "data.wal-fsync-dely"), ("victoriametrics", "retentionPeriodd"), ("prometheus", "query.timeoutt"), ("clickhouse", "max_threats"), ("iotdb", "wal_mod")]:  # fmt: skip
+                          ("ferretdb", "log-levl"), ("ferretdb+postgresql", "postgresql.shared_bufers"), ("influxdb", "data.wal-fsync-dely"), ("victoriametrics", "retentionPeriodd"), ("prometheus", "query.timeoutt"), ("opentsdb", "tsd.storage.fix_duplicate"), ("clickhouse", "max_threats"), ("iotdb", "wal_mod")]:  # fmt: skip
         refused = cli("lab", "up", database, "--name", "wrong", "--server-setting", f"{key}=1")
         assert refused.exit_code == 2
         assert f"--server-setting {key}" in " ".join(refused.err.split())

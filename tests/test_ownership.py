@@ -255,6 +255,7 @@ def test_postgresqls_password_file_logs_in_and_is_not_read_where_others_may(
         "redis",
         "victoriametrics",
         "prometheus",
+        "opentsdb",
         "clickhouse",
         "iotdb",
     ],

@@ -227,11 +227,11 @@ def test_a_study_of_which_everything_fails_has_failed(cli: Cli, tmp_path: Path) 
 
 def test_all_servers_but_the_slow_ones_give_equal_answers(cli: Cli, tmp_path: Path, lab_servers: LabServers) -> None:
     out = tmp_path / "servers"
-    # Documents and HBase are queried less, because they are slow: tests/test_documents.py, tests/test_hbase_driver.py. InfluxDB, VictoriaMetrics and Prometheus have no schema of a log.
+    # Documents and HBase are queried less, because they are slow: tests/test_documents.py, tests/test_hbase_driver.py. InfluxDB, VictoriaMetrics, Prometheus and OpenTSDB have no schema of a log.
     names = [
         name
         for name in lab_servers
-        if not name.startswith(("ferretdb", "hbase", "influxdb", "victoriametrics", "prometheus"))
+        if not name.startswith(("ferretdb", "hbase", "influxdb", "victoriametrics", "prometheus", "opentsdb"))
     ]
     lab_servers.start(*names)
     targets = [word for name in names for word in ("--target", f"lab:{name}")]

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatchReader;
 use sensorbench_driver::{
-    Admission, Description, Driver, DriverError, KeptSchema, Marker, Occupant, Operation, Progress, Schema, Sessions, Size,
+    Administration, Admission, Described, Description, Driver, DriverError, KeptSchema, Marker, Occupant, Operation, Progress,
+    Schema, Sessions, Size,
 };
 
-use crate::admin::{Admin, Described};
 use crate::bindings::TTHBaseServiceSyncClient;
 use crate::load;
 use crate::namespace::Namespace;
@@ -44,8 +44,8 @@ impl HbaseDriver {
         self.schema.get(&self.target.shown)
     }
 
-    fn admin(&self) -> Option<Admin<'_>> {
-        self.target.admin.as_ref().map(Admin::at)
+    fn admin(&self) -> Option<Administration<'_>> {
+        self.target.admin.as_ref().map(Administration::at)
     }
 
     fn with_namespace<T>(&self, work: impl FnOnce(Namespace) -> Result<T, DriverError>) -> Result<T, DriverError> {

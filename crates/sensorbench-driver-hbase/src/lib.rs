@@ -17,7 +17,6 @@
 //! of the value are a cell each, a null is no cell. Where readings stand beside one another in a row, the time within a period is the
 //! qualifier of a cell, or its version. What region servers cannot do for a gateway, as reducing rows, is done by the client.
 
-mod admin;
 mod bindings;
 mod cells;
 mod driver;

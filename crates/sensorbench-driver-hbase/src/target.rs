@@ -1,6 +1,6 @@
 //! Where the gateways are, and how they are talked to.
 
-use sensorbench_driver::{DriverError, Server, TargetUrl, TlsMode};
+use sensorbench_driver::{Administration, DriverError, Server, TargetUrl, TlsMode};
 
 use crate::bindings::TDurability;
 
@@ -106,9 +106,7 @@ fn rows(url: &TargetUrl, option: &str) -> Result<Option<i32>, DriverError> {
 }
 
 fn admin(url: &TargetUrl, address: &str) -> Result<(String, u16), DriverError> {
-    let parsed = address.rsplit_once(':').and_then(|(host, port)| Some((host.to_owned(), port.parse().ok()?)));
-    parsed
-        .filter(|(host, _)| !host.is_empty())
+    Administration::address(address)
         .ok_or_else(|| url.error(format!("option admin={address}: expected HOST:PORT of the lab's administration")))
 }
 

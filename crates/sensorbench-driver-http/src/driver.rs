@@ -101,7 +101,7 @@ impl Driver for HttpDriver {
     }
 
     fn show(&self) -> Result<(), DriverError> {
-        self.protocol.settle(&self.control)
+        self.protocol.show(&self.control)
     }
 
     fn count(&self, table: &str) -> Result<u64, DriverError> {
@@ -149,7 +149,11 @@ impl Form for PointsOfTable<'_> {
     }
 
     fn call(&self, data: Vec<u8>) -> Call {
-        self.protocol.write(self.target, data)
+        self.protocol.write_batch(self.target, data)
+    }
+
+    fn refusal(&self, reply: &Reply) -> Option<String> {
+        self.protocol.refusal(reply)
     }
 
     fn kept_of_refused(&self, rows: u64, reply: &Reply) -> Option<u64> {

@@ -1,8 +1,8 @@
-//! Databases whose protocol is HTTP: InfluxDB 1 and 2, VictoriaMetrics, Prometheus, ClickHouse and IoTDB. A target is
+//! Databases whose protocol is HTTP: InfluxDB 1 and 2, VictoriaMetrics, Prometheus, OpenTSDB, ClickHouse and IoTDB. A target is
 //! `influxdb://[[USER]:PASSWORD@]HOST[:PORT]`, `influxdb2://:TOKEN@HOST[:PORT]?org=ORGANISATION&auth=token`, `victoriametrics://…`,
-//! `prometheus://…`, `clickhouse://…` or `iotdb://…`. What they share is here: connections that stay open, each with one request at a time, loading, and
+//! `prometheus://…`, `opentsdb://…`, `clickhouse://…` or `iotdb://…`. What they share is here: connections that stay open, each with one request at a time, loading, and
 //! statements with parameters. Servers that take points differ in a [`protocol`], one module each; points are lines of the line protocol
-//! (`line`) or samples of remote write (`samples`). ClickHouse (`clickhouse`) and IoTDB (`iotdb`) have tables and SQL.
+//! (`line`), samples of remote write (`samples`) or JSON (`json_points`). ClickHouse (`clickhouse`) and IoTDB (`iotdb`) have tables and SQL.
 //!
 //! Options of the URL besides those of every server: `gzip` (on: bodies are compressed, both ways) and `auth` (basic; token or bearer:
 //! the token is in the place of the password).
@@ -22,7 +22,7 @@
 //! [operation.insert_reading]
 //! write = "readings"                      # a point of this table; its columns are parameters
 //!
-//! [operation.get_sensor_data]             # of InfluxDB; of VictoriaMetrics and Prometheus see their modules
+//! [operation.get_sensor_data]             # of InfluxDB; of VictoriaMetrics, Prometheus and OpenTSDB see their modules
 //! query = "SELECT value FROM readings WHERE site = :site@text AND sensor = :sensor AND time >= :from AND time < :to"
 //! row = ["time", "value"]                 # where the columns are in the answer; if not given, under their own names
 //! ```
@@ -40,9 +40,11 @@ mod influxdb;
 mod influxdb2;
 mod iotdb;
 mod json;
+mod json_points;
 mod line;
 mod load;
 mod metrics;
+mod opentsdb;
 mod point_form;
 mod points;
 mod pool;
@@ -65,6 +67,7 @@ use crate::driver::HttpDriver;
 use crate::influxdb::Influxdb;
 use crate::influxdb2::Influxdb2;
 pub use crate::iotdb::IotdbDatabase;
+use crate::opentsdb::Opentsdb;
 use crate::prometheus::Prometheus;
 use crate::protocol::{Protocol, Scope};
 use crate::schema::HttpSchema;
@@ -86,6 +89,9 @@ pub const VICTORIAMETRICS: HttpDatabase = HttpDatabase(&Victoriametrics);
 /// Prometheus, written by remote write.
 pub const PROMETHEUS: HttpDatabase = HttpDatabase(&Prometheus);
 
+/// OpenTSDB over HBase.
+pub const OPENTSDB: HttpDatabase = HttpDatabase(&Opentsdb);
+
 /// ClickHouse.
 pub const CLICKHOUSE: ClickhouseDatabase = ClickhouseDatabase;
 
@@ -98,6 +104,7 @@ impl Database for HttpDatabase {
     }
 
     fn open(&self, url: &TargetUrl) -> Result<Box<dyn Driver>, DriverError> {
+        self.0.check_options(url)?;
         Ok(Box::new(HttpDriver::new(self.0, Target::of(url, self.0.product(), self.0.port(), self.0.options())?)))
     }
 
@@ -118,7 +125,7 @@ mod tests {
 
     #[test]
     fn the_least_that_a_database_does_is_a_sound_schema() {
-        for database in [INFLUXDB, INFLUXDB2, VICTORIAMETRICS, PROMETHEUS] {
+        for database in [INFLUXDB, INFLUXDB2, VICTORIAMETRICS, PROMETHEUS, OPENTSDB] {
             database.check(&database.no_op().unwrap()).unwrap();
         }
     }

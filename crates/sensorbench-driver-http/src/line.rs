@@ -13,6 +13,8 @@ pub enum PointForm {
     Line,
     /// Samples of remote write, one for each field.
     Samples,
+    /// Points of OpenTSDB in JSON, one for each field.
+    Json,
 }
 
 /// What a server's points can hold, where servers differ.
@@ -30,9 +32,20 @@ pub struct Limits {
     pub escapes_backslash: bool,
     /// The longest value of a tag in bytes, beyond which a server cuts it without a word.
     pub max_tag_bytes: usize,
+    /// How many tags a point has at least and at most.
+    pub tags: (usize, usize),
 }
 
 impl Limits {
+    /// A time that is in the server's unit already.
+    pub fn own_time(&self, time: i64) -> Result<i64, ConversionError> {
+        let (first, last) = (self.times_us.0 / self.time_unit_us, self.times_us.1 / self.time_unit_us);
+        if time < first || time > last {
+            return Err(ConversionError(format!("{time} is none of the server's times, {first} to {last}")));
+        }
+        Ok(time)
+    }
+
     /// A time in the server's unit, exactly.
     pub fn time(&self, time_us: i64) -> Result<i64, ConversionError> {
         let (first, last) = self.times_us;

@@ -4,7 +4,7 @@ use sensorbench_driver::{ConversionError, ValueRef};
 
 use crate::line::PointForm;
 use crate::points::Points;
-use crate::samples;
+use crate::{json_points, samples};
 
 /// Appends the point of a row. `prefix` is what the namespace puts before the measurement.
 ///
@@ -18,5 +18,6 @@ pub fn append<'a>(
     match points.limits.form {
         PointForm::Line => points.append(data, prefix, value),
         PointForm::Samples => samples::append(points, data, prefix, value),
+        PointForm::Json => json_points::append(points, data, prefix, value),
     }
 }

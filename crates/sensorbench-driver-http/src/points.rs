@@ -142,6 +142,11 @@ impl Points {
             }
             tags.push((escaped(&name), at));
         }
+        let (fewest, most) = limits.tags;
+        if !(fewest..=most).contains(&tags.len()) {
+            let message = format!("a point has {} tags; the server takes from {fewest} to {most}", tags.len());
+            return Err(SchemaError::at(format!("{path}.tags"), message));
+        }
         let mut fields = Vec::new();
         let mut values = Vec::new();
         for (name, column) in text.fields.pairs() {
@@ -267,7 +272,7 @@ impl Points {
             Time::Constant(time) => Some(time),
             Time::Column(place) => match value(place) {
                 ValueRef::Timestamp(time) => Some(self.limits.time(time).map_err(self.at(place))?),
-                ValueRef::Integer(time) => Some(time),
+                ValueRef::Integer(time) => Some(self.limits.own_time(time).map_err(self.at(place))?),
                 other => return Err(self.at(place)(ConversionError(format!("{other} is no time; every point has one")))),
             },
             Time::Server => None,
@@ -297,8 +302,8 @@ fn check_field(path: &str, column: &Parameter, is_base64: bool, limits: Limits) 
                 "{name}: the server has no type for bytes; expected no such column, or base64 = [\"{name}\"] where fields can be text"
             ),
         )),
-        Type::Text if limits.form == PointForm::Samples => {
-            Err(SchemaError::at(path, format!("{name}: the server keeps numbers alone; expected a tag, which becomes a label")))
+        Type::Text if limits.form != PointForm::Line => {
+            Err(SchemaError::at(path, format!("{name}: the server keeps numbers alone; expected a tag")))
         }
         Type::Text if limits.only_numbers => Err(SchemaError::at(
             path,
@@ -321,6 +326,7 @@ mod tests {
         only_numbers: false,
         escapes_backslash: false,
         max_tag_bytes: 100,
+        tags: (0, usize::MAX),
     };
     const NUMBERS: Limits = Limits {
         time_unit_us: 1000,
@@ -329,6 +335,7 @@ mod tests {
         only_numbers: true,
         escapes_backslash: true,
         max_tag_bytes: 100,
+        tags: (0, usize::MAX),
     };
 
     fn columns() -> Vec<Parameter> {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use arrow_array::RecordBatchReader;
 use sensorbench_driver::{
-    About, Description, DriverError, Marker, Occupant, Operation, Progress, Rows, Schema, Size, Value, parse_part,
+    About, Description, DriverError, Marker, Occupant, Operation, Progress, Rows, Schema, Size, TargetUrl, Value, parse_part,
 };
 use serde::Deserialize;
 
@@ -57,6 +57,11 @@ pub trait Protocol: Send + Sync {
         &[]
     }
 
+    /// Refuses values of these options that make no sense.
+    fn check_options(&self, _: &TargetUrl) -> Result<(), DriverError> {
+        Ok(())
+    }
+
     /// What its points can hold.
     fn limits(&self) -> Limits;
 
@@ -94,11 +99,26 @@ pub trait Protocol: Send + Sync {
         false
     }
 
+    /// What the server says where it refused a write, which some servers do with a status of success.
+    fn refusal(&self, reply: &Reply) -> Option<String> {
+        (!reply.status.is_success()).then(|| reply.shown())
+    }
+
     /// How many rows of a refused batch are in all the same; None where the server does not tell.
     fn kept_of_refused(&self, rows: u64, reply: &Reply) -> Option<u64>;
 
-    /// Waits until what was written is visible.
+    /// The request that writes the points of a batch while tables are loaded.
+    fn write_batch(&self, target: &Target, points: Vec<u8>) -> Call {
+        self.write(target, points)
+    }
+
+    /// Waits until what was written is visible, and whatever the server does after a load is over.
     fn settle(&self, control: &Control) -> Result<(), DriverError>;
+
+    /// Waits until what was written is visible.
+    fn show(&self, control: &Control) -> Result<(), DriverError> {
+        self.settle(control)
+    }
 
     /// See [`sensorbench_driver::Driver::count`].
     fn count(&self, control: &Control, points: &Points) -> Result<u64, DriverError>;
@@ -138,6 +158,11 @@ pub trait Protocol: Send + Sync {
 pub trait Reading: Send + Sync {
     /// The request for some parameters; None where the answer is known to be empty without one.
     fn call(&self, parameters: &[Value]) -> Result<Option<Call>, DriverError>;
+
+    /// Whether a refusal says that there is nothing of the kind that was asked for: then the answer is empty.
+    fn finds_nothing(&self, _: &Reply) -> bool {
+        false
+    }
 
     /// Appends the rows of a line of the answer.
     fn read(&self, line: &[u8], parameters: &[Value], rows: &mut Rows) -> Result<(), DriverError>;

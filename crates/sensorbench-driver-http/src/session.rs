@@ -77,14 +77,14 @@ impl HttpSession {
         let mut lines = Lines::default();
         let reply = self.pool.exchange(call, |data| lines.take(data, |line| reading.read(line, parameters, rows))).await?;
         if !reply.status.is_success() {
-            return Err(DriverError::Statement(reply.shown()));
+            return if reading.finds_nothing(&reply) { Ok(()) } else { Err(DriverError::Statement(reply.shown())) };
         }
         lines.finish(|line| reading.read(line, parameters, rows))
     }
 
     async fn write(&self, point: Vec<u8>) -> Result<(), DriverError> {
         let reply = self.pool.ask(self.protocol.write(&self.target, point)).await?;
-        if reply.status.is_success() { Ok(()) } else { Err(DriverError::Statement(reply.shown())) }
+        self.protocol.refusal(&reply).map_or(Ok(()), |refusal| Err(DriverError::Statement(refusal)))
     }
 }
 

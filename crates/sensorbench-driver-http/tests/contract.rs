@@ -4,6 +4,7 @@ mod clickhouse;
 mod influxdb;
 mod influxdb2;
 mod iotdb;
+mod opentsdb;
 mod prometheus;
 mod server;
 mod victoriametrics;
@@ -15,6 +16,7 @@ fn the_server_keeps_the_contract() {
         "influxdb2" => influxdb2::keeps_the_contract(),
         "victoriametrics" => victoriametrics::keeps_the_contract(),
         "prometheus" => prometheus::keeps_the_contract(),
+        "opentsdb" => opentsdb::keeps_the_contract(),
         "clickhouse" => clickhouse::keeps_the_contract(),
         "iotdb" => iotdb::keeps_the_contract(),
         other => panic!("no server is called {other}"),
@@ -28,6 +30,7 @@ fn what_the_server_does_with_writes_is_as_stated() {
         "influxdb2" => influxdb2::does_as_stated(),
         "victoriametrics" => victoriametrics::does_as_stated(),
         "prometheus" => prometheus::does_as_stated(),
+        "opentsdb" => opentsdb::does_as_stated(),
         "clickhouse" => clickhouse::does_as_stated(),
         "iotdb" => iotdb::does_as_stated(),
         other => panic!("no server is called {other}"),

@@ -29,7 +29,7 @@ use arrow_array::RecordBatchIterator;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use self::client::{Client, NO_LIMIT};
-use self::subject::{MANY_ROWS, Reading, further_rows, load, many_rows, open, place, reading_rows, readings, schema};
+use self::subject::{Reading, further_rows, load, many_rows, open, place, reading_rows, readings, schema};
 use crate::{Driver, ErrorKind, Intent, Progress, Rows, TargetUrl, Value};
 
 pub use ownership::owner;
@@ -73,7 +73,7 @@ fn loaded(subject: &Subject) -> Box<dyn Driver> {
     let driver = created(subject);
     let batches = readings(subject).chunks(4).map(|rows| reading_rows(subject, rows)).collect();
     assert_eq!(load(driver.as_ref(), "readings", batches).expect("readings load"), 6, "rows loaded are counted");
-    assert_eq!(load(driver.as_ref(), "many", many_rows()).expect("many rows load"), MANY_ROWS as u64);
+    assert_eq!(load(driver.as_ref(), "many", many_rows(subject)).expect("many rows load"), subject.keeps.many_rows as u64);
     for (table, columns) in &subject.schema.tables {
         load(driver.as_ref(), table, vec![further_rows(subject, columns)]).expect("a further table loads");
     }
@@ -100,7 +100,7 @@ fn prepare(subject: &Subject) {
 
 fn counts_sizes_and_notes(subject: &Subject, driver: &dyn Driver) {
     assert_eq!(driver.count("readings").unwrap(), 6);
-    assert_eq!(driver.count("many").unwrap(), MANY_ROWS as u64);
+    assert_eq!(driver.count("many").unwrap(), subject.keeps.many_rows as u64);
     let size = driver.size().unwrap();
     if subject.keeps.large_values() {
         assert!(
@@ -208,7 +208,7 @@ fn finds_its_tables_again(subject: &Subject) {
     let driver = open(subject);
     driver.guard(&owner()).attach(&schema(subject), Intent::Resume).expect("tables are found by a new driver");
     assert_eq!(driver.guard(&owner()).fingerprint().unwrap().as_deref(), Some("settled"));
-    assert_eq!(driver.count("many").unwrap(), MANY_ROWS as u64);
+    assert_eq!(driver.count("many").unwrap(), subject.keeps.many_rows as u64);
     Client::of(subject, driver.as_ref()).still_works();
 }
 
@@ -289,18 +289,18 @@ fn refuses_or_keeps_what_may_stand_for_null(subject: &Subject) {
 
 fn refuses_rows_that_do_not_fit(subject: &Subject) {
     let driver = created(subject);
-    let error = load(driver.as_ref(), "readings", many_rows()).expect_err("columns are missing");
+    let error = load(driver.as_ref(), "readings", many_rows(subject)).expect_err("columns are missing");
     assert_eq!(error.kind(), ErrorKind::Data, "{error}");
     let missing =
         subject.keeps.columns.iter().find(|column| !["id", "value"].contains(column)).expect("a column more than many has");
     assert!(error.to_string().contains(missing), "the first missing column is named: {error}");
-    let error = load(driver.as_ref(), "unknown", many_rows()).expect_err("there is no such table");
+    let error = load(driver.as_ref(), "unknown", many_rows(subject)).expect_err("there is no such table");
     assert!(error.to_string().contains("unknown"), "the table is named: {error}");
 }
 
 fn stops_loading_when_requested(subject: &Subject) {
     let driver = created(subject);
-    let (batches, progress) = (many_rows(), Progress::default());
+    let (batches, progress) = (many_rows(subject), Progress::default());
     progress.stop();
     let rows = Box::new(RecordBatchIterator::new(batches.clone().into_iter().map(Ok), batches[0].schema()));
     assert_eq!(driver.load("many", rows, &progress).unwrap_err().kind(), ErrorKind::Cancelled);

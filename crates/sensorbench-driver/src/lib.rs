@@ -6,6 +6,7 @@
 //!
 //! Every driver passes the suite in [`contract`].
 
+mod administration;
 mod braces;
 pub mod contract;
 mod conversion;
@@ -29,6 +30,7 @@ mod sql;
 mod tls;
 mod url;
 
+pub use administration::{Administration, Described};
 pub use braces::{is_word, place_tables};
 pub use conversion::{ConversionError, fixed, narrowed};
 pub use deadline::Deadline;

@@ -27,6 +27,8 @@ const DATABASES: &[&dyn Database] = &[
     #[cfg(feature = "http")]
     &sensorbench_driver_http::PROMETHEUS,
     #[cfg(feature = "http")]
+    &sensorbench_driver_http::OPENTSDB,
+    #[cfg(feature = "http")]
     &sensorbench_driver_http::CLICKHOUSE,
     #[cfg(feature = "http")]
     &sensorbench_driver_http::IOTDB,

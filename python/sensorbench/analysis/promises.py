@@ -33,6 +33,7 @@ VICTORIAMETRICS_STORAGE = (
     "VictoriaMetrics documentation, Storage; FAQ, Why is the data not visible immediately after the ingestion"
 )
 PROMETHEUS_STORAGE = "Prometheus documentation, Storage > On-disk layout"
+OPENTSDB_PUT = "OpenTSDB 2.4 documentation, /api/put, sync; Apache HBase (TM) ACID Properties; Durability"
 REDIS_CLUSTER = "Redis Cluster specification, Write safety"
 _NEVER_WRITTEN = Promise(
     True, "A read returns what some client wrote, or null.", 'Lamport, "On interprocess communication", 1986'
@@ -127,6 +128,30 @@ def promises_of_last_point(*, durable: bool = True) -> Promises:
         durable,
         IOTDB_LAST_POINT,
     )
+
+
+def promises_of_put_points(*, synced: bool, logged: bool) -> Promises:
+    """Of one daemon over one HBase, as OpenTSDB.
+
+    Args:
+        synced: whether a write is answered when HBase has it; else when the daemon has it in memory.
+        logged: whether HBase has it in its log then.
+
+    """
+    if synced:
+        return _promises_of_one_server(
+            "A point is acknowledged when HBase has it, and a read sees all that HBase had before it began", logged, OPENTSDB_PUT
+        )
+    acknowledged = "A point is acknowledged when the daemon has it in memory, and written some milliseconds later"
+    return {
+        "lost_writes": Promise(False, f"{acknowledged}: what came last before a crash is lost.", OPENTSDB_PUT),
+        "stale_reads": Promise(False, f"{acknowledged}; queries see it then.", OPENTSDB_PUT),
+        "non_monotonic_reads": Promise(
+            logged, "HBase keeps what a read has seen, unless it lost it with its memory.", OPENTSDB_PUT
+        ),
+        "never_written": _NEVER_WRITTEN,
+        "failed_writes_seen": Promise(True, f"A refused point is not written. {_REFUSED}", OPENTSDB_PUT),
+    }
 
 
 def promises_of_one_thread(*, durable: bool = True) -> Promises:

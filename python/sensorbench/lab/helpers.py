@@ -13,17 +13,19 @@ from sensorbench.lab.state_dirs import software_folder
 _RELEASE = "11"
 
 
-def compiled(sources: Path, software: Path, java: Java) -> Path:
-    """The folder with the classes of all sources of a folder; they are compiled when they have changed. Raises FailedError."""
+def compiled(sources: Path, software: Path, java: Java, *others: Path) -> Path:
+    """The folder with the classes of all sources of a folder; they are compiled when they, or other helpers that they need, have changed. Raises
+    FailedError.
+    """
     files = sorted(sources.glob("*.java"))
-    folder = software / f"helpers-{_hash(files)}"
+    folder = software / f"helpers-{_hash(files, others)}"
     if folder.exists():
         return folder
     with locked(software_folder() / "lock"):
         if not folder.exists():
             with tempfile.TemporaryDirectory(dir=software, prefix="helpers-") as draft:
                 classes = Path(draft) / "classes"
-                options = ["--release", _RELEASE, "-proc:none", "-nowarn", "-cp", class_path(software)]
+                options = ["--release", _RELEASE, "-proc:none", "-nowarn", "-cp", class_path(software, *others)]
                 run_tool([java.javac, *options, "-d", classes, *files])
                 make_readable(classes)
                 classes.rename(folder)
@@ -35,6 +37,7 @@ def class_path(software: Path, *others: Path) -> str:
     return ":".join(map(str, (*others, software / "lib" / "*")))
 
 
-def _hash(files: list[Path]) -> str:
-    named = "\n".join(f"{file.name} {hashlib.sha256(file.read_bytes()).hexdigest()}" for file in files)
+def _hash(files: list[Path], others: tuple[Path, ...]) -> str:
+    lines = [f"{file.name} {hashlib.sha256(file.read_bytes()).hexdigest()}" for file in files]
+    named = "\n".join([*lines, *(other.name for other in others)])
     return hashlib.sha256(named.encode()).hexdigest()[:12]

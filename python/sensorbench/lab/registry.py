@@ -10,6 +10,7 @@ from sensorbench.lab.databases.influxdb import Influxdb
 from sensorbench.lab.databases.influxdb2 import Influxdb2
 from sensorbench.lab.databases.iotdb import Iotdb
 from sensorbench.lab.databases.mariadb import Mariadb
+from sensorbench.lab.databases.opentsdb import Opentsdb
 from sensorbench.lab.databases.postgresql import Postgresql
 from sensorbench.lab.databases.prometheus import Prometheus
 from sensorbench.lab.databases.questdb import Questdb
@@ -34,6 +35,7 @@ LAB_DATABASES: dict[str, LabDatabase] = {
         Influxdb2(),
         Victoriametrics(),
         Prometheus(),
+        Opentsdb(),
         Clickhouse(),
         Iotdb(),
     )

@@ -29,6 +29,7 @@ Promises = Literal[
     "applied_later",
     "shown_later",
     "log",
+    "put_points",
 ]
 
 

@@ -89,6 +89,11 @@ def promised(kind: str | None, settings: Mapping[str, str]) -> Promises | None:
         )
     if kind == "last_point":
         return promises.promises_of_last_point(durable=settings.get("wal_mode") == "sync")
+    if kind == "put_points":
+        return promises.promises_of_put_points(
+            synced=settings.get("sync") == "on",
+            logged=settings.get("durability") in ("USE_DEFAULT", "SYNC_WAL", "FSYNC_WAL"),
+        )
     if kind == "applied_later":
         return promises.promises_of_a_log_applied_later(waits=settings.get("a write waits until it is") == "applied")
     known = {

@@ -177,6 +177,7 @@ impl Protocol for Influxdb {
             only_numbers: false,
             escapes_backslash: false,
             max_tag_bytes: usize::MAX,
+            tags: (0, usize::MAX),
         }
     }
 

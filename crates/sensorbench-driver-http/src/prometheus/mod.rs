@@ -83,6 +83,7 @@ impl Protocol for Prometheus {
             only_numbers: true,
             escapes_backslash: false,
             max_tag_bytes: MAX_LABEL_BYTES,
+            tags: (0, usize::MAX),
         }
     }
 

@@ -162,6 +162,7 @@ impl Protocol for Victoriametrics {
             only_numbers: true,
             escapes_backslash: true,
             max_tag_bytes: MAX_LABEL_BYTES,
+            tags: (0, usize::MAX),
         }
     }
 

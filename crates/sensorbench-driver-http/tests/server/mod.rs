@@ -16,7 +16,8 @@ use tokio::runtime::Runtime;
 
 pub fn url(namespace: &str, options: &str) -> String {
     let server = std::env::var("SENSORBENCH_TEST_URL").expect("pytest passes the URL of a server");
-    format!("{server}?namespace={namespace}{options}")
+    let separator = if server.contains('?') { '&' } else { '?' };
+    format!("{server}{separator}namespace={namespace}{options}")
 }
 
 pub fn scheme() -> String {
@@ -36,6 +37,7 @@ pub fn request(path: &str, body: Option<&str>) -> (u16, String) {
 pub fn send(method: &str, path: &str, body: &str) -> (u16, String) {
     let url = std::env::var("SENSORBENCH_TEST_URL").unwrap();
     let (_, server) = url.split_once("://").unwrap();
+    let server = server.split('?').next().expect("a host");
     let (login, host) = server.rsplit_once('@').map_or((None, server), |(login, host)| (Some(login), host));
     let login = login.map(|login| percent_encoding::percent_decode_str(login).decode_utf8().unwrap().into_owned());
     let authorization = login.map_or(String::new(), |login| match login.strip_prefix(':') {
@@ -43,6 +45,7 @@ pub fn send(method: &str, path: &str, body: &str) -> (u16, String) {
         None => format!("Authorization: Basic {}\r\n", STANDARD.encode(login)),
     });
     let kind = match path {
+        path if path.starts_with("/api/put") || path.starts_with("/api/suggest") => "Content-Type: application/json\r\n",
         path if path.starts_with("/query") => "Content-Type: application/x-www-form-urlencoded\r\n",
         path if path.starts_with("/rest/") => "Content-Type: application/json\r\n",
         _ => "",

@@ -17,6 +17,7 @@ pub(super) struct Client {
     session: Session,
     operations: Vec<String>,
     sorts: bool,
+    later_us: i64,
     pub(super) cancelled: Arc<AtomicBool>,
 }
 
@@ -43,6 +44,7 @@ impl Client {
             session,
             operations: operations.into_iter().map(|operation| operation.name).collect(),
             sorts: subject.keeps.sorts,
+            later_us: subject.keeps.later_us,
             cancelled,
         }
     }
@@ -79,8 +81,8 @@ impl Client {
     }
 
     pub(super) fn ids_in(&mut self, from: i64, to: i64) -> Vec<i64> {
-        let rows =
-            self.execute("in_time_range", &[Value::Timestamp(from), Value::Timestamp(to)], NO_LIMIT).expect("a range is read");
+        let range = [from, to].map(|time| Value::Timestamp(time + self.later_us));
+        let rows = self.execute("in_time_range", &range, NO_LIMIT).expect("a range is read");
         let of_row = |row: RowRef| match (row.value(0), row.value(1)) {
             (ValueRef::Integer(id), ValueRef::Timestamp(time)) => (time, id),
             other => panic!("an id is an integer and a time a timestamp, not {other:?}"),

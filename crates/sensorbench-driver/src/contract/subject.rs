@@ -47,12 +47,16 @@ pub struct Keeps {
     pub time_step_us: i64,
     /// The first and the last time, in µs since 1970.
     pub times_us: (i64, i64),
+    /// By how much all times of the suite are later than the first seconds of 1970, where the database has no such times.
+    pub later_us: i64,
     /// Whether an answer can be sorted by time; if not, the suite sorts it.
     pub sorts: bool,
     /// Whether a write is visible when it is answered; if not, when the driver has settled.
     pub shows_at_once: bool,
     /// How large texts and bytes may be, where that is less than what the suite tries.
     pub large_bytes: usize,
+    /// Rows of the table `many`: fewer where each of them is a series of its own.
+    pub many_rows: i64,
 }
 
 impl Default for Keeps {
@@ -66,9 +70,11 @@ impl Default for Keeps {
             all_doubles: true,
             time_step_us: 1,
             times_us: (i64::MIN, i64::MAX),
+            later_us: 0,
             sorts: true,
             shows_at_once: true,
             large_bytes: 1 << 20,
+            many_rows: MANY_ROWS,
         }
     }
 }
@@ -77,7 +83,7 @@ impl Keeps {
     /// A time as the database keeps it.
     pub(super) fn time(&self, time_us: i64) -> i64 {
         let (first, last) = self.times_us;
-        time_us.clamp(first, last).div_euclid(self.time_step_us) * self.time_step_us
+        time_us.saturating_add(self.later_us).clamp(first, last).div_euclid(self.time_step_us) * self.time_step_us
     }
 
     fn keeps(&self, column: &str) -> bool {
@@ -104,7 +110,7 @@ const READINGS: [(&str, Type); 7] = [
     ("name", Type::Text),
     ("data", Type::Bytes),
 ];
-pub(super) const MANY_ROWS: i64 = 300_000;
+const MANY_ROWS: i64 = 300_000;
 
 pub(super) type Reading = Vec<Value>;
 
@@ -236,16 +242,17 @@ pub(super) fn further_rows(subject: &Subject, columns: &[Parameter]) -> RecordBa
     RecordBatch::try_from_iter(arrays).expect("columns of one length")
 }
 
-pub(super) fn many_rows() -> Vec<RecordBatch> {
+pub(super) fn many_rows(subject: &Subject) -> Vec<RecordBatch> {
+    let rows = subject.keeps.many_rows;
     let chunk = |start: i64| {
-        let ids = start..(start + 10_000).min(MANY_ROWS);
+        let ids = start..(start + 10_000).min(rows);
         RecordBatch::try_from_iter([
             ("id", array_of(Type::Integer, ids.clone().map(ValueRef::Integer))),
             ("value", array_of(Type::Double, ids.map(|id| ValueRef::Double(id as f64)))),
         ])
         .expect("columns of one length")
     };
-    (0..MANY_ROWS).step_by(10_000).map(chunk).collect()
+    (0..rows).step_by(10_000).map(chunk).collect()
 }
 
 pub(super) fn load(driver: &dyn Driver, table: &str, batches: Vec<RecordBatch>) -> Result<u64, DriverError> {

@@ -23,7 +23,7 @@ from sensorbench.lab.state_dirs import ServerUser
 
 JAVA = (17, 11)
 HELPERS = Path(__file__).parent.parent / "java" / "hbase"
-ZOOKEEPER_PORT, _MASTER_PORT, _SERVER_PORT, _FIGURES_PORT = 2181, 16000, 16020, 16040
+ZOOKEEPER_PORT, _MASTER_PORT, SERVER_PORT, FIGURES_PORT = 2181, 16000, 16020, 16040
 _READY_WITHIN_S = 10.0
 
 # Lines of a log that say why something failed.
@@ -59,7 +59,7 @@ class Hbase(LabCluster):
         "Nothing: region servers join without regions, and regions are then moved once instead of once for each of them"
     )
     port = 9090
-    other_ports = (ZOOKEEPER_PORT, _MASTER_PORT, _SERVER_PORT, _FIGURES_PORT, hbase_admin.PORT)
+    other_ports = (ZOOKEEPER_PORT, _MASTER_PORT, SERVER_PORT, FIGURES_PORT, hbase_admin.PORT)
     coordinator_port = ZOOKEEPER_PORT
     # What a server held is lost with it, or recovered from its log of writes; there is nothing that it should write before.
     stop_signal = signal.SIGKILL
@@ -101,12 +101,18 @@ class Hbase(LabCluster):
 
     def command(self, place: Place) -> list[str | Path]:
         """The coordinator, or a region server that starts its gateway; their logs go to their output."""
-        self._configure(place)
+        configure(place)
         if place.node.is_coordinator:
             ports = (str(ZOOKEEPER_PORT), str(hbase_admin.PORT))
-            return [*_java(place, "jvm.coordinator_heap"), "HbaseCoordinator", place.node.host, *ports, place.data / "zookeeper"]
-        gateway = [*_java(place, "jvm.gateway_heap"), "HbaseGateway", "--infoport", "-1", "-threadpool", "start"]
-        return [*_java(place, "jvm.heap"), "HbaseNode", place.node.host, str(_FIGURES_PORT), *gateway]
+            return [
+                *java_command(place, "jvm.coordinator_heap"),
+                "HbaseCoordinator",
+                place.node.host,
+                *ports,
+                place.data / "zookeeper",
+            ]
+        gateway = [*java_command(place, "jvm.gateway_heap"), "HbaseGateway", "--infoport", "-1", "-threadpool", "start"]
+        return [*java_command(place, "jvm.heap"), "HbaseNode", place.node.host, str(FIGURES_PORT), *gateway]
 
     def lets_others_start(self, instance: Instance, node: Node) -> bool:
         """Nodes need ZooKeeper, but not one another."""
@@ -175,10 +181,17 @@ class Hbase(LabCluster):
         hosts = ",".join(f"{node.host}:{node.port}" for node in instance.nodes)
         return f"{self.name}://{hosts}?admin={hbase_admin.place(instance)}"
 
-    def _configure(self, place: Place) -> None:
-        process = "coordinator" if place.node.is_coordinator else f"node-{place.node.number}"
-        place.write_secret("conf/hbase-site.xml", hbase_site(_of_the_lab(place), place.instance.settings))
-        place.write_secret("conf/log4j.properties", log4j_properties(process))
+
+def configure(place: Place) -> None:
+    """Writes the files of settings of a process of HBase."""
+    process = "coordinator" if place.node.is_coordinator else f"node-{place.node.number}"
+    place.write_secret("conf/hbase-site.xml", hbase_site(_of_the_lab(place), place.instance.settings))
+    place.write_secret("conf/log4j.properties", log4j_properties(process))
+
+
+def helpers(place: Place) -> Path:
+    """The folder with the classes of our own that HBase's processes need."""
+    return compiled(HELPERS, place.software, require_java(JAVA))
 
 
 def _of_the_lab(place: Place) -> dict[str, str]:
@@ -201,18 +214,25 @@ def _of_the_lab(place: Place) -> dict[str, str]:
         "hbase.master.info.port": "-1",
         "hbase.regionserver.hostname": place.node.host,
         "hbase.regionserver.ipc.address": place.node.host,
-        "hbase.regionserver.port": str(_SERVER_PORT),
+        "hbase.regionserver.port": str(SERVER_PORT),
         "hbase.regionserver.info.port": "-1",
         "hbase.regionserver.thrift.ipaddress": place.node.host,
         "hbase.regionserver.thrift.port": str(place.node.port),
         "hbase.thrift.info.port": "-1",
-        "sensorbench.figures.port": str(_FIGURES_PORT),
+        "sensorbench.figures.port": str(FIGURES_PORT),
         "sensorbench.region_server.heap": heap(place.instance.settings),
     }
 
 
-def _java(place: Place, of: str) -> list[str | Path]:
-    """The virtual machine of one of the processes, up to the class that it starts."""
+def java_command(place: Place, of: str, *others: Path) -> list[str | Path]:
+    """The virtual machine of one of the processes, up to the class that it starts.
+
+    Args:
+        place: the process, with HBase's software.
+        of: the setting of its heap.
+        others: places of classes besides HBase's and the helpers'.
+
+    """
     java = require_java(JAVA)
     # Only a region server has so much in memory that its collection of garbage must not stop it.
     collector = ["-XX:+UseG1GC", "-XX:MaxGCPauseMillis=100"] if of == "jvm.heap" else ["-XX:+UseSerialGC"]
@@ -230,5 +250,5 @@ def _java(place: Place, of: str) -> list[str | Path]:
         f"-Djava.io.tmpdir={place.folder / 'tmp'}",
         f"-Dsensorbench.log={'WARN' if of == 'jvm.gateway_heap' else 'INFO'}",
         "-cp",
-        class_path(place.software, place.folder / "conf", compiled(HELPERS, place.software, java)),
+        class_path(place.software, place.folder / "conf", helpers(place), *others),
     ]

@@ -12,7 +12,7 @@ _JVM = "jvm."
 # Of the region server, of its gateway, and of the coordinator (ZooKeeper and the master).
 _HEAPS = {"jvm.heap": "512M", "jvm.gateway_heap": "256M", "jvm.coordinator_heap": "256M"}
 _PROCESSORS = "jvm.processors"
-_HEAP_SIZE = re.compile(r"[1-9]\d*[mMgG]")
+HEAP_SIZE = re.compile(r"[1-9]\d*[mMgG]")
 _REQUESTS = "RegionRequests"
 _COPROCESSORS = "hbase.coprocessor.user.region.classes"
 
@@ -83,33 +83,38 @@ def check(settings: Mapping[str, str], software: Path) -> dict[str, str]:
             )
         if len(value.splitlines()) != 1:
             raise UsageError(f"--server-setting {key}: expected a value of one line")
-        if key in _HEAPS and not _HEAP_SIZE.fullmatch(value):
+        if key in _HEAPS and not HEAP_SIZE.fullmatch(value):
             raise UsageError(f"--server-setting {key}={value}: expected a size such as 512M or 2G")
     processors = settings.get(_PROCESSORS, "1")
     if not (processors.isascii() and processors.isdigit() and 1 <= int(processors) <= 1024):
         raise UsageError(f"--server-setting {_PROCESSORS}={processors}: expected a number from 1 to 1024")
     own = {*_HEAPS, _PROCESSORS}
-    unknown = _not_in_classes([key for key in settings if key not in own], software)
+    unknown = not_in_classes([key for key in settings if key not in own], _jars(software))
     return {key: f"no class of it has this name of a setting, nor is it one of {', '.join(sorted(own))}" for key in unknown}
 
 
-def _not_in_classes(keys: list[str], software: Path) -> list[str]:
-    """The keys that no class of HBase or Hadoop has as a text; many settings are in no list but the sources."""
+def not_in_classes(keys: Iterable[str], jars: Iterable[Path]) -> list[str]:
+    """The keys that no class of some archives has as a text; many settings are in no list but the sources."""
     # A text in a class file: a one, its length, and its bytes.
     missing = {key: b"\x01" + len(key.encode()).to_bytes(2, "big") + key.encode() for key in keys}
-    classes = _classes(software)
+    classes = _classes(jars)
     while missing and (content := next(classes, None)):
         missing = {key: text for key, text in missing.items() if text not in content}
     return list(missing)
 
 
-def _classes(software: Path) -> Iterator[bytes]:
-    """The class files that may have settings: not those that were made of descriptions of protocols, which are most."""
+def _jars(software: Path) -> Iterator[Path]:
+    """The archives of HBase and Hadoop that may have settings: not those that were made of descriptions of protocols, which are most."""
     for part in ("hbase-common", "hbase-client", "hbase-server", "hbase-[aprtz]*", "hadoop-common"):
         for jar in sorted((software / "lib").glob(f"{part}-[0-9]*.jar")):
             if not jar.name.startswith("hbase-protocol"):
-                with zipfile.ZipFile(jar) as archive:
-                    yield from (archive.read(name) for name in archive.namelist() if name.endswith(".class"))
+                yield jar
+
+
+def _classes(jars: Iterable[Path]) -> Iterator[bytes]:
+    for jar in jars:
+        with zipfile.ZipFile(jar) as archive:
+            yield from (archive.read(name) for name in archive.namelist() if name.endswith(".class"))
 
 
 def heap(settings: Mapping[str, str], of: str = "jvm.heap") -> str:
@@ -118,9 +123,14 @@ def heap(settings: Mapping[str, str], of: str = "jvm.heap") -> str:
 
 
 def jvm_options(settings: Mapping[str, str], of: str, cpus: Iterable[int] | None) -> list[str]:
-    """The heap and the processors of a virtual machine; processors as many as the instance may use, unless they are set."""
+    """The heap and the processors of a virtual machine."""
+    return [f"-Xmx{heap(settings, of)}", *processors_option(settings, cpus)]
+
+
+def processors_option(settings: Mapping[str, str], cpus: Iterable[int] | None) -> list[str]:
+    """The processors of a virtual machine: as many as the instance may use, unless they are set."""
     processors = settings.get(_PROCESSORS) or (str(len(list(cpus))) if cpus else None)
-    return [f"-Xmx{heap(settings, of)}", *([f"-XX:ActiveProcessorCount={processors}"] if processors else [])]
+    return [f"-XX:ActiveProcessorCount={processors}"] if processors else []
 
 
 def hbase_site(of_the_lab: Mapping[str, str], settings: Mapping[str, str]) -> str:

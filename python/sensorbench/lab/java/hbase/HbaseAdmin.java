@@ -33,6 +33,7 @@ import org.apache.hadoop.hbase.client.CompactionState;
 import org.apache.hadoop.hbase.client.Connection;
 import org.apache.hadoop.hbase.client.ConnectionFactory;
 import org.apache.hadoop.hbase.client.RegionInfo;
+import org.apache.hadoop.hbase.client.TableDescriptor;
 import org.apache.hadoop.hbase.master.HMaster;
 import org.apache.hadoop.hbase.thrift2.generated.TGet;
 import org.apache.hadoop.hbase.thrift2.generated.THBaseService;
@@ -182,7 +183,7 @@ final class HbaseAdmin implements Runnable {
             case "status":
                 return status(admin);
             case "describe":
-                return describe();
+                return describe(admin);
             case "ready":
                 return ready(one(words), admin);
             case "remove":
@@ -326,8 +327,12 @@ final class HbaseAdmin implements Runnable {
         return status;
     }
 
-    private Map<String, ?> describe() {
+    /** The cluster's settings, and how durable tables of no namespace are, which are made by others that lie over it. */
+    private Map<String, ?> describe(Admin admin) throws IOException {
         Map<String, String> settings = new TreeMap<>();
+        for (TableDescriptor table : admin.listTableDescriptorsByNamespace("default".getBytes(StandardCharsets.UTF_8))) {
+            settings.put("durability of " + table.getTableName().getNameAsString(), table.getDurability().name());
+        }
         for (String name : SETTINGS) {
             String value = configuration.get(name);
             if (value != null) {

@@ -1,14 +1,16 @@
-//! What gateways cannot do, asked of the lab's administration (`admin=`): a line with a command in, a line of JSON out.
+//! What a server cannot be asked by its clients' protocol, asked of the lab's administration (`admin=`): a line with a command in, a line of JSON
+//! out.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
-use sensorbench_driver::DriverError;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
+
+use crate::error::DriverError;
 
 /// How long a connection may take to be made.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -16,19 +18,28 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(4 * 3600);
 
 /// Where the administration is.
-pub struct Admin<'a> {
+pub struct Administration<'a> {
     address: &'a (String, u16),
 }
 
 /// What the cluster tells of itself.
 #[derive(Debug, Default, Deserialize)]
 pub struct Described {
+    /// The version of the server.
     pub version: String,
+    /// Its settings by their names.
     #[serde(default)]
     pub settings: BTreeMap<String, String>,
 }
 
-impl<'a> Admin<'a> {
+impl<'a> Administration<'a> {
+    /// Reads an address, HOST:PORT; None of another text.
+    pub fn address(text: &str) -> Option<(String, u16)> {
+        let (host, port) = text.rsplit_once(':')?;
+        if host.is_empty() { None } else { Some((host.to_owned(), port.parse().ok()?)) }
+    }
+
+    /// The one at an address.
     pub fn at(address: &'a (String, u16)) -> Self {
         Self { address }
     }
@@ -51,6 +62,7 @@ impl<'a> Admin<'a> {
         self.ask("status")
     }
 
+    /// What the cluster tells of itself.
     pub fn describe(&self) -> Result<Described, DriverError> {
         self.ask("describe")
     }
@@ -103,7 +115,7 @@ mod tests {
     #[test]
     fn an_answer_is_one_line_of_json() {
         let address = answering(&["{\"COMMAND\": 7}\n", "{\"error\": \"no such table\"}\n", "hello\n", ""]);
-        let admin = Admin::at(&address);
+        let admin = Administration::at(&address);
         assert_eq!(admin.size("mine").unwrap(), BTreeMap::from([("size mine".to_owned(), 7)]));
         for expected in ["size: no such table", "the answer is no JSON", "size: unexpected end of file"] {
             let error = admin.size("mine").unwrap_err().to_string();

@@ -1,0 +1,452 @@
+//! An operation that reads: the points of series as they were written, or what is made of them by an aggregator and stretches of time.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use sensorbench_driver::{
+    Column, ConversionError, DriverError, Operation, Parameter, Rows, SchemaError, Type, Value, ValueRef, parse_part,
+};
+use serde::Deserialize;
+use serde_json::json;
+
+use super::api::{TIMES_MS, says_unknown_name};
+use crate::answer::push;
+use crate::connection::{Call, Reply};
+use crate::json::{Reader, Scalar};
+use crate::json_points::{decoded, encoded, tag};
+use crate::protocol::{Reading, Scope};
+use crate::times::step_ms;
+
+/// The unit of times: ms in µs.
+const UNIT_US: i64 = 1000;
+/// Stands for any value of a tag.
+const ANY: &str = "*";
+/// Gives each series as it is.
+const RAW: &str = "none";
+/// The stretch of a downsampling that is the whole question.
+const ALL: &str = "all";
+const ALL_OF_OPENTSDB: &str = "0all";
+/// What OpenTSDB makes of points that it does not interpolate between series, by the names of its aggregators.
+const AGGREGATORS: [&str; 4] = [RAW, "zimsum", "mimmin", "mimmax"];
+const FUNCTIONS: [&str; 7] = ["avg", "count", "dev", "last", "max", "min", "sum"];
+
+/// `[operation.NAME]` of a schema file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ReadText {
+    metric: String,
+    #[serde(default)]
+    tags: BTreeMap<String, String>,
+    #[serde(default)]
+    group_by: Vec<String>,
+    aggregate: Option<String>,
+    downsample: Option<String>,
+    from: Option<String>,
+    to: Option<String>,
+    at: Option<String>,
+    row: Option<Vec<String>>,
+}
+
+/// A text of the schema file, or a parameter.
+#[derive(Clone, Debug, PartialEq)]
+enum Part {
+    Literal(String),
+    Parameter(usize),
+}
+
+/// What is made of the points of a series.
+#[derive(Clone, Debug, PartialEq)]
+struct Downsampling {
+    /// As OpenTSDB has it.
+    text: String,
+    /// The stretches that have a value each; None where that is the whole question.
+    step_ms: Option<i64>,
+}
+
+pub struct PointsReading {
+    name: String,
+    prefix: String,
+    metric: Vec<Part>,
+    tags: Vec<(String, Part)>,
+    group_by: Vec<String>,
+    aggregator: String,
+    downsampling: Option<Downsampling>,
+    from: Option<usize>,
+    to: Option<usize>,
+    at: Option<usize>,
+    parameters: Vec<Parameter>,
+    columns: Vec<Column>,
+    row: Vec<String>,
+}
+
+/// The ms that are asked for, both included.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Times {
+    first: i64,
+    last: i64,
+}
+
+impl PointsReading {
+    pub fn of(scope: &Scope, operation: &Operation) -> Result<Self, DriverError> {
+        let path = format!("operation.{}", operation.name);
+        let text: ReadText = parse_part(&path, &operation.statement)?;
+        let part = |text: &str| match text.strip_prefix(':') {
+            Some(name) => operation.require_parameter(name).map(Part::Parameter),
+            None => Ok(Part::Literal(text.to_owned())),
+        };
+        let metric = text.metric.split('.').map(part).collect::<Result<_, _>>()?;
+        let tags = text.tags.iter().map(|(name, value)| Ok((name.clone(), part(value)?))).collect::<Result<_, SchemaError>>()?;
+        let time = |key: &str, text: &Option<String>| {
+            let Some(text) = text else { return Ok(None) };
+            let place = text.strip_prefix(':').map(|name| operation.require_parameter(name)).transpose()?;
+            match place {
+                Some(place) if operation.parameters[place].value_type == Type::Timestamp => Ok(Some(place)),
+                _ => Err(SchemaError::at(format!("{path}.{key}"), format!("{text:?}: expected a timestamp, written as :name"))),
+            }
+        };
+        let (from, to, at) = (time("from", &text.from)?, time("to", &text.to)?, time("at", &text.at)?);
+        if at.is_some() && (from.is_some() || to.is_some()) {
+            return Err(SchemaError::at(format!("{path}.at"), "expected either at, or from and to").into());
+        }
+        let aggregator = text.aggregate.unwrap_or_else(|| RAW.to_owned());
+        if !AGGREGATORS.contains(&aggregator.as_str()) {
+            let message = format!(
+                "{aggregator:?}: expected one of {}; others interpolate between the points of series",
+                AGGREGATORS.join(", ")
+            );
+            return Err(SchemaError::at(format!("{path}.aggregate"), message).into());
+        }
+        let downsampling = text.downsample.as_deref().map(|text| Downsampling::of(&path, text)).transpose()?;
+        if aggregator != RAW && downsampling.is_none() {
+            let message = "expected downsample, so that the points of series have the same times";
+            return Err(SchemaError::at(format!("{path}.aggregate"), message).into());
+        }
+        if aggregator == RAW && !text.group_by.is_empty() {
+            let message = "expected an aggregate besides it, because without one each series is in the answer";
+            return Err(SchemaError::at(format!("{path}.group_by"), message).into());
+        }
+        let row = text.row.unwrap_or_else(|| operation.columns.iter().map(|column| column.name.clone()).collect());
+        if row.len() != operation.columns.len() {
+            let message = format!("expected {} names, one for each column of the operation", operation.columns.len());
+            return Err(SchemaError::at(format!("{path}.row"), message).into());
+        }
+        Ok(Self {
+            name: operation.name.clone(),
+            prefix: scope.prefix.clone(),
+            metric,
+            tags,
+            group_by: text.group_by,
+            aggregator,
+            downsampling,
+            from,
+            to,
+            at,
+            parameters: operation.parameters.clone(),
+            columns: operation.columns.clone(),
+            row,
+        })
+    }
+
+    fn refused(&self, error: ConversionError) -> DriverError {
+        DriverError::Data(format!("{}: {error}", self.name))
+    }
+
+    /// The ms of a request: from a time on, until before another one. A time between two ms is after the first.
+    fn times(&self, parameters: &[Value]) -> Result<Times, DriverError> {
+        let time = |place: usize| match parameters[place].as_ref() {
+            ValueRef::Timestamp(time) => Ok(time.div_euclid(UNIT_US) + i64::from(time.rem_euclid(UNIT_US) != 0)),
+            other => {
+                Err(self.refused(ConversionError(format!("{other} is no time")).at("parameter", &self.parameters[place].name)))
+            }
+        };
+        let (first, last) = TIMES_MS;
+        if let Some(place) = self.at {
+            let at = time(place)?;
+            // Between two ms, and beyond the server's times, there is nothing.
+            let is_there = parameters[place] == Value::Timestamp(at * UNIT_US) && (first..=last).contains(&at);
+            return Ok(Times { first: at, last: if is_there { at } else { at - 1 } });
+        }
+        let from = self.from.map_or(Ok(first), time)?.max(first);
+        let to = self.to.map_or(Ok(last + 1), time)?.min(last + 1);
+        Ok(Times { first: from, last: to - 1 })
+    }
+
+    /// A name or a value of a tag as the server has it; None where nothing there can be of this name.
+    fn text(&self, part: &Part, parameters: &[Value]) -> Result<Option<String>, DriverError> {
+        let place = match part {
+            Part::Literal(text) => return Ok(Some(text.clone())),
+            Part::Parameter(place) => *place,
+        };
+        let value = parameters[place].as_ref();
+        // What cannot be written is not there.
+        if matches!(value, ValueRef::Text("")) {
+            return Ok(None);
+        }
+        let text = tag(value, usize::MAX).map(Cow::into_owned);
+        text.map(Some).map_err(|error| self.refused(error.at("parameter", &self.parameters[place].name)))
+    }
+
+    fn request(&self, parameters: &[Value], times: Times) -> Result<Option<serde_json::Value>, DriverError> {
+        let mut metric = Vec::with_capacity(self.metric.len());
+        for part in &self.metric {
+            let Some(text) = self.text(part, parameters)? else { return Ok(None) };
+            metric.push(text);
+        }
+        let mut filters = Vec::with_capacity(self.tags.len() + self.group_by.len());
+        for (name, part) in &self.tags {
+            let Some(text) = self.text(part, parameters)? else { return Ok(None) };
+            let (kind, filter) = match part {
+                Part::Literal(text) if text == ANY => ("wildcard", text.clone()),
+                Part::Literal(text) => ("literal_or", encoded(text).into_owned()),
+                Part::Parameter(_) => ("literal_or", text),
+            };
+            filters.push(json!({"type": kind, "tagk": name, "filter": filter, "groupBy": false}));
+        }
+        for name in &self.group_by {
+            filters.push(json!({"type": "wildcard", "tagk": name, "filter": ANY, "groupBy": true}));
+        }
+        let mut query = json!({
+            "metric": format!("{}{}", self.prefix, metric.join(".")),
+            "aggregator": self.aggregator,
+            "filters": filters,
+        });
+        if let Some(downsampling) = &self.downsampling {
+            query["downsample"] = json!(downsampling.text);
+        }
+        // The end of a stretch that is the whole question is not in it; that of others is. A question has an end after its start.
+        Ok(Some(json!({
+            "start": format!("{}ms", times.first),
+            "end": format!("{}ms", times.last + 1),
+            "msResolution": true,
+            "noAnnotations": true,
+            "queries": [query],
+        })))
+    }
+
+    fn check_steps(&self, times: Times) -> Result<(), DriverError> {
+        let Some(step) = self.downsampling.as_ref().and_then(|downsampling| downsampling.step_ms) else { return Ok(()) };
+        if times.first % step == 0 && (times.last + 1) % step == 0 {
+            return Ok(());
+        }
+        let message = format!(
+            "the server's stretches of {step} ms begin at multiples of it since 1970; from {} ms until before {} ms are no whole ones",
+            times.first,
+            times.last + 1
+        );
+        Err(self.refused(ConversionError(message)))
+    }
+
+    /// One series of the answer: its tags, then its points by their times.
+    fn read_series(&self, reader: &mut Reader, times: Times, rows: &mut Rows) -> Result<(), ConversionError> {
+        let mut tags: Vec<(Cow<str>, Cow<str>)> = Vec::new();
+        reader.object(|reader, key| match key.as_ref() {
+            "tags" => reader.object(|reader, name| {
+                tags.push((name, reader.string()?));
+                Ok(())
+            }),
+            "dps" => reader.object(|reader, time| {
+                let value = reader.scalar()?;
+                let ms: i64 = time.parse().map_err(|_| ConversionError(format!("expected a time in ms, found {time}")))?;
+                // The last ms that the server looks at is not asked for.
+                if ms < times.first || ms > times.last { Ok(()) } else { self.push_row(&tags, &time, &value, rows) }
+            }),
+            _ => reader.skip(),
+        })
+    }
+
+    fn push_row(
+        &self,
+        tags: &[(Cow<str>, Cow<str>)],
+        time: &str,
+        value: &Scalar,
+        rows: &mut Rows,
+    ) -> Result<(), ConversionError> {
+        for (column, source) in self.columns.iter().zip(&self.row) {
+            let pushed = match source.as_str() {
+                "value" => push(rows, column.value_type, value, UNIT_US),
+                "time" => push(rows, column.value_type, &Scalar::Number(time), UNIT_US),
+                name => match tags.iter().find(|(tag, _)| tag == name) {
+                    Some((_, text)) => match decoded(text) {
+                        Some(text) => push(rows, column.value_type, &Scalar::Text(text), UNIT_US),
+                        None => Err(ConversionError(format!("the tag {name} is {text}, which is nothing that was written"))),
+                    },
+                    None => Err(ConversionError(format!("the answer has no tag {name}"))),
+                },
+            };
+            pushed.map_err(|error| error.at("column", &column.name))?;
+        }
+        rows.end_row();
+        Ok(())
+    }
+}
+
+impl Downsampling {
+    /// `all-max`, `1h-avg`.
+    fn of(path: &str, text: &str) -> Result<Self, SchemaError> {
+        let refused = || {
+            let message = format!(
+                "{text:?}: expected all or a whole number of s, m, h or d, and one of {}, as in \"1h-avg\"",
+                FUNCTIONS.join(", ")
+            );
+            SchemaError::at(format!("{path}.downsample"), message)
+        };
+        let (stretch, function) = text.split_once('-').ok_or_else(refused)?;
+        if !FUNCTIONS.contains(&function) {
+            return Err(refused());
+        }
+        if stretch == ALL {
+            return Ok(Self { text: format!("{ALL_OF_OPENTSDB}-{function}"), step_ms: None });
+        }
+        let step = step_ms(path, stretch).map_err(|_| refused())?;
+        Ok(Self { text: text.to_owned(), step_ms: Some(step) })
+    }
+}
+
+impl Reading for PointsReading {
+    fn call(&self, parameters: &[Value]) -> Result<Option<Call>, DriverError> {
+        let times = self.times(parameters)?;
+        if times.last < times.first {
+            return Ok(None);
+        }
+        self.check_steps(times)?;
+        let request = self.request(parameters, times)?;
+        Ok(request.map(|request| Call::post_json("/api/query", request.to_string().into_bytes())))
+    }
+
+    /// Names that were never written have no points.
+    fn finds_nothing(&self, reply: &Reply) -> bool {
+        says_unknown_name(reply)
+    }
+
+    fn read(&self, line: &[u8], parameters: &[Value], rows: &mut Rows) -> Result<(), DriverError> {
+        let times = self.times(parameters)?;
+        let read = Reader::new(line).list(|reader| self.read_series(reader, times, rows));
+        read.map_err(|error| self.refused(error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::connection::Body;
+
+    const DAY_MS: i64 = 19_500 * 86_400_000;
+
+    fn reading(statement: serde_json::Value) -> Result<PointsReading, DriverError> {
+        let operation = json!({
+            "name": "q",
+            "parameters": [
+                {"name": "site", "type": "integer"}, {"name": "sensor", "type": "text"},
+                {"name": "from", "type": "timestamp"}, {"name": "to", "type": "timestamp"},
+            ],
+            "columns": [{"name": "time", "type": "timestamp"}, {"name": "v", "type": "double"}, {"name": "sensor", "type": "text"}],
+            "statement": statement,
+        });
+        PointsReading::of(&Scope::new("ours", "ours.g1."), &serde_json::from_value(operation).unwrap())
+    }
+
+    fn parameters(sensor: &str, from: i64, to: i64) -> [Value; 4] {
+        [Value::Integer(5), Value::Text(sensor.into()), Value::Timestamp(from), Value::Timestamp(to)]
+    }
+
+    fn sent(reading: &PointsReading, parameters: &[Value]) -> Option<serde_json::Value> {
+        let Call { path, body } = reading.call(parameters).unwrap()?;
+        assert_eq!(path, "/api/query");
+        let Some(Body::Json(json)) = body else { panic!("JSON") };
+        Some(serde_json::from_slice(&json).unwrap())
+    }
+
+    fn raw() -> PointsReading {
+        let row = json!(["time", "value", "sensor"]);
+        let tags = json!({"site": ":site", "sensor": ":sensor", "zone": "*"});
+        reading(json!({"metric": "t.value", "tags": tags, "from": ":from", "to": ":to", "row": row})).unwrap()
+    }
+
+    #[test]
+    fn values_become_filters_and_times_are_exact() {
+        let asked = sent(&raw(), &parameters("a|b", DAY_MS * 1000 + 1, DAY_MS * 1000 + 5000)).unwrap();
+        assert_eq!((&asked["start"], &asked["end"]), (&json!(format!("{}ms", DAY_MS + 1)), &json!(format!("{}ms", DAY_MS + 5))));
+        let query = &asked["queries"][0];
+        assert_eq!((&query["metric"], &query["aggregator"]), (&json!("ours.g1.t.value"), &json!("none")));
+        let filter = |kind: &str, tag: &str, filter: &str| json!({"type": kind, "tagk": tag, "filter": filter, "groupBy": false});
+        let expected =
+            [filter("literal_or", "sensor", "a/7Cb"), filter("literal_or", "site", "5"), filter("wildcard", "zone", "*")];
+        assert_eq!(query["filters"], json!(expected));
+        assert_eq!(sent(&raw(), &parameters("a", 5000, 5000)), None);
+        assert_eq!(sent(&raw(), &parameters("", DAY_MS * 1000, DAY_MS * 2000)), None);
+        let early = sent(&raw(), &parameters("a", -5000, DAY_MS * 1000)).unwrap();
+        assert_eq!(early["start"], json!(format!("{}ms", TIMES_MS.0)));
+        let named = reading(json!({"metric": "t.:sensor", "at": ":from", "row": ["time", "value", "site"]})).unwrap();
+        let asked = sent(&named, &parameters("CO", DAY_MS * 1000, 0)).unwrap();
+        assert_eq!(
+            (&asked["queries"][0]["metric"], &asked["end"]),
+            (&json!("ours.g1.t.CO"), &json!(format!("{}ms", DAY_MS + 1)))
+        );
+        assert_eq!(sent(&named, &parameters("CO", DAY_MS * 1000 + 1, 0)), None);
+    }
+
+    #[test]
+    fn stretches_are_whole() {
+        let row = json!(["time", "value", "sensor"]);
+        let hours = json!({"metric": "t.value", "group_by": ["sensor"], "aggregate": "zimsum", "downsample": "1h-count", "from": ":from", "to": ":to", "row": row});
+        let hours = reading(hours).unwrap();
+        let asked = sent(&hours, &parameters("", DAY_MS * 1000, (DAY_MS + 3_600_000) * 1000)).unwrap();
+        assert_eq!(asked["queries"][0]["downsample"], json!("1h-count"));
+        assert_eq!(asked["queries"][0]["filters"][0]["groupBy"], json!(true));
+        let uneven = hours.call(&parameters("", DAY_MS * 1000, (DAY_MS + 1_800_000) * 1000)).unwrap_err().to_string();
+        assert!(uneven.contains("are no whole ones"), "{uneven}");
+        let peak = json!({"metric": "t.value", "downsample": "all-max", "from": ":from", "to": ":to", "row": row});
+        let asked = sent(&reading(peak).unwrap(), &parameters("", DAY_MS * 1000 + 1, DAY_MS * 1000 + 9_000_000)).unwrap();
+        assert_eq!(asked["queries"][0]["downsample"], json!("0all-max"));
+    }
+
+    #[test]
+    fn rows_have_tags_times_and_values() {
+        let values = parameters("a", DAY_MS * 1000, (DAY_MS + 2000) * 1000);
+        let mut rows = Rows::new();
+        let answer = format!(
+            r#"[{{"metric":"m","tags":{{"sensor":"a/20b","site":"5"}},"aggregateTags":[],"dps":{{"{DAY_MS}":1.5,"{}":7,"{}":9}}}}]"#,
+            DAY_MS + 1999,
+            DAY_MS + 2000
+        );
+        raw().read(answer.as_bytes(), &values, &mut rows).unwrap();
+        let read: Vec<_> = rows.iter().map(|row| (0..3).map(|column| row.value(column).to_value()).collect::<Vec<_>>()).collect();
+        let row = |ms: i64, value| vec![Value::Timestamp(ms * 1000), Value::Double(value), Value::Text("a b".into())];
+        assert_eq!(read, [row(DAY_MS, 1.5), row(DAY_MS + 1999, 7.0)], "what is beyond the range is not taken");
+        for (line, expected) in [
+            (format!(r#"[{{"tags":{{}},"dps":{{"{DAY_MS}":1}}}}]"#), "the answer has no tag sensor"),
+            (format!(r#"[{{"tags":{{"sensor":"/"}},"dps":{{"{DAY_MS}":1}}}}]"#), "nothing that was written"),
+            (r#"[{"dps":{"x":1}}]"#.to_owned(), "expected a time in ms"),
+        ] {
+            let refused = raw().read(line.as_bytes(), &values, &mut Rows::new()).unwrap_err().to_string();
+            assert!(refused.contains(expected), "{refused}");
+        }
+    }
+
+    #[test]
+    fn schemas_that_cannot_work_are_refused() {
+        let row = json!(["time", "value", "sensor"]);
+        for (statement, expected) in [
+            (json!({}), "missing field `metric`"),
+            (json!({"metric": "t", "from": ":site"}), "operation.q.from: \":site\": expected a timestamp"),
+            (json!({"metric": "t", "at": ":to", "to": ":to"}), "operation.q.at: expected either at"),
+            (json!({"metric": "t", "row": ["time"]}), "operation.q.row: expected 3 names"),
+            (
+                json!({"metric": "t", "aggregate": "sum", "downsample": "1h-avg"}),
+                "operation.q.aggregate: \"sum\": expected one of",
+            ),
+            (json!({"metric": "t", "aggregate": "zimsum"}), "operation.q.aggregate: expected downsample"),
+            (json!({"metric": "t", "group_by": ["site"]}), "operation.q.group_by: expected an aggregate"),
+            (json!({"metric": "t", "downsample": "1w-avg"}), "operation.q.downsample: \"1w-avg\": expected all or"),
+            (json!({"metric": "t", "downsample": "1h"}), "operation.q.downsample: \"1h\": expected all or"),
+            (json!({"metric": "t", "downsample": "1h-median"}), "operation.q.downsample"),
+        ] {
+            let mut statement = statement;
+            if statement.get("row").is_none() {
+                statement["row"] = row.clone();
+            }
+            let message = reading(statement).err().unwrap().to_string();
+            assert!(message.contains(expected), "{message}");
+        }
+    }
+}
