@@ -142,9 +142,9 @@ impl Points {
             }
             tags.push((escaped(&name), at));
         }
-        let (fewest, most) = limits.tags;
-        if !(fewest..=most).contains(&tags.len()) {
-            let message = format!("a point has {} tags; the server takes from {fewest} to {most}", tags.len());
+        let (fewest, largest) = limits.tags;
+        if !(fewest..=largest).contains(&tags.len()) {
+            let message = format!("a point has {} tags; the server takes from {fewest} to {largest}", tags.len());
             return Err(SchemaError::at(format!("{path}.tags"), message));
         }
         let mut fields = Vec::new();

@@ -22,6 +22,12 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 /// So many names are listed.
 const NAMES: u32 = 10_000_000;
 
+/// Where points are put, with an account of each that is refused; and the same when HBase has them.
+pub const WRITE: &str = "/api/put?details";
+pub const WRITE_SYNCED: &str = "/api/put?details&sync";
+/// How many different refusals of points a message shows.
+const SHOWN_ERRORS: usize = 3;
+
 /// A series of an answer.
 #[derive(Deserialize)]
 pub struct Series {
@@ -81,8 +87,8 @@ pub fn ask(control: &Control, question: &Json) -> Result<Vec<Series>, DriverErro
 
 /// The names of metrics that begin so. A name stays when its points were removed.
 pub fn names(control: &Control, beginning: &str) -> Result<Vec<String>, DriverError> {
-    let asked = json!({"type": "metrics", "q": beginning, "max": NAMES.to_string()});
-    let reply = control.answer(Call::post_json("/api/suggest", asked.to_string().into_bytes()))?;
+    let request = json!({"type": "metrics", "q": beginning, "max": NAMES.to_string()});
+    let reply = control.answer(Call::post_json("/api/suggest", request.to_string().into_bytes()))?;
     serde_json::from_slice(&reply.body).map_err(|error| other_answer(control, error))
 }
 
@@ -123,6 +129,40 @@ fn begin_to_delete(control: &Control, metric: &str) -> Result<(), DriverError> {
         "{}; points can be removed when OpenTSDB runs with tsd.http.query.allow_delete=true",
         words(&reply)
     )))
+}
+
+/// How many points of a request are in, and what is said of the others.
+#[derive(Deserialize)]
+pub struct PutAnswer {
+    pub success: u64,
+    pub failed: u64,
+    #[serde(default)]
+    errors: Vec<PutError>,
+}
+
+#[derive(Deserialize)]
+struct PutError {
+    error: String,
+}
+
+/// What a request to put points is answered with; None of another answer.
+pub fn put_answer(reply: &Reply) -> Option<PutAnswer> {
+    serde_json::from_slice(&reply.body).ok()
+}
+
+/// What the server says where it refused points: with a status of success where HBase did.
+pub fn put_refusal(reply: &Reply) -> Option<String> {
+    match put_answer(reply) {
+        Some(answer) if answer.failed > 0 => {
+            let mut errors: Vec<_> = answer.errors.into_iter().map(|error| error.error).collect();
+            errors.sort_unstable();
+            errors.dedup();
+            errors.truncate(SHOWN_ERRORS);
+            Some(format!("{} points were refused: {}", answer.failed, errors.join("; ")))
+        }
+        _ if !reply.status.is_success() => Some(words(reply)),
+        _ => None,
+    }
 }
 
 /// A figure that the server tells of itself.

@@ -131,8 +131,8 @@ fn next_time(control: &Control) -> Result<i64, DriverError> {
 
 fn write_point(control: &Control, tags: BTreeMap<&str, String>, time_ms: i64) -> Result<(), DriverError> {
     let point = json!({"metric": mark_name(&control.target.namespace), "timestamp": time_ms, "value": 1, "tags": tags});
-    let reply = control.ask(Call::post_json(super::WRITE_SYNCED, point.to_string().into_bytes()))?;
-    match super::put_refusal(&reply) {
+    let reply = control.ask(Call::post_json(api::WRITE_SYNCED, point.to_string().into_bytes()))?;
+    match api::put_refusal(&reply) {
         None => Ok(()),
         Some(refusal) => Err(DriverError::Namespace(format!("the server at {}: {refusal}", control.target.shown))),
     }

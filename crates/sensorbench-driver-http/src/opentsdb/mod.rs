@@ -63,14 +63,10 @@ const SYNC: &str = "sync";
 const ADMIN: &str = "admin";
 /// How durable the table of points is.
 const DURABILITY: &str = "durability";
-const WRITE: &str = "/api/put?details";
-const WRITE_SYNCED: &str = "/api/put?details&sync";
 const SALT_WIDTH: &str = "tsd.storage.salt.width";
 /// How long the server's client of HBase collects points, and how many ms that is where nobody set it.
 const FLUSH_INTERVAL: &str = "hbase.rpcs.buffered_flush_interval";
 const FLUSH_INTERVAL_MS: u64 = 1000;
-/// How many different refusals of points a message shows.
-const SHOWN_ERRORS: usize = 3;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(300);
 /// So many looks in which the server compacts nothing more.
 const LOOKS_ALIKE: u32 = 2;
@@ -101,39 +97,6 @@ struct Create {
     #[serde(rename = "points")]
     _points: Option<Json>,
     salt_width: Option<u8>,
-}
-
-/// How many points of a request are in, and what is said of the others.
-#[derive(Deserialize)]
-struct PutAnswer {
-    success: u64,
-    failed: u64,
-    #[serde(default)]
-    errors: Vec<PutError>,
-}
-
-#[derive(Deserialize)]
-struct PutError {
-    error: String,
-}
-
-fn put_answer(reply: &Reply) -> Option<PutAnswer> {
-    serde_json::from_slice(&reply.body).ok()
-}
-
-/// What the server says where it refused points: with a status of success where HBase did.
-fn put_refusal(reply: &Reply) -> Option<String> {
-    match put_answer(reply) {
-        Some(answer) if answer.failed > 0 => {
-            let mut errors: Vec<_> = answer.errors.into_iter().map(|error| error.error).collect();
-            errors.sort_unstable();
-            errors.dedup();
-            errors.truncate(SHOWN_ERRORS);
-            Some(format!("{} points were refused: {}", answer.failed, errors.join("; ")))
-        }
-        _ if !reply.status.is_success() => Some(api::words(reply)),
-        _ => None,
-    }
 }
 
 /// The administration of the HBase below, if the URL names one.
@@ -267,21 +230,21 @@ impl Protocol for Opentsdb {
     }
 
     fn write(&self, target: &Target, points: Vec<u8>) -> Call {
-        Call::post_json(if is_synced(target) { WRITE_SYNCED } else { WRITE }, list(&points))
+        Call::post_json(if is_synced(target) { api::WRITE_SYNCED } else { api::WRITE }, list(&points))
     }
 
     /// Without `sync` the server answers before it knows whether HBase takes the points.
     fn write_batch(&self, _: &Target, points: Vec<u8>) -> Call {
-        Call::post_json(WRITE_SYNCED, list(&points))
+        Call::post_json(api::WRITE_SYNCED, list(&points))
     }
 
     fn refusal(&self, reply: &Reply) -> Option<String> {
-        put_refusal(reply)
+        api::put_refusal(reply)
     }
 
     /// Where each row is one point, as many as the server counts.
     fn kept_of_refused(&self, rows: u64, reply: &Reply) -> Option<u64> {
-        put_answer(reply).filter(|answer| answer.success + answer.failed == rows).map(|answer| answer.success)
+        api::put_answer(reply).filter(|answer| answer.success + answer.failed == rows).map(|answer| answer.success)
     }
 
     /// Waits until the server has compacted the rows that it is going to, then has HBase flush and compact the tables where it can be told to.
@@ -309,8 +272,8 @@ impl Protocol for Opentsdb {
     fn show(&self, control: &Control) -> Result<(), DriverError> {
         if !is_synced(&control.target) {
             let settings = api::settings(control)?;
-            let told = settings.get(FLUSH_INTERVAL).and_then(|text| text.parse().ok());
-            std::thread::sleep(Duration::from_millis(told.unwrap_or(FLUSH_INTERVAL_MS)) * 2 + BETWEEN_LOOKS);
+            let described = settings.get(FLUSH_INTERVAL).and_then(|text| text.parse().ok());
+            std::thread::sleep(Duration::from_millis(described.unwrap_or(FLUSH_INTERVAL_MS)) * 2 + BETWEEN_LOOKS);
         }
         Ok(())
     }
@@ -337,8 +300,8 @@ impl Protocol for Opentsdb {
         }
         let ours = tables(&api::settings(control)?);
         let bare = |name: String| name.rsplit(':').next().unwrap_or(&name).to_owned();
-        let told = Administration::at(&address).size("default")?.into_iter().map(|(name, bytes)| (bare(name), bytes));
-        let parts: BTreeMap<_, _> = told.filter(|(name, _)| ours.contains(name)).collect();
+        let described = Administration::at(&address).size("default")?.into_iter().map(|(name, bytes)| (bare(name), bytes));
+        let parts: BTreeMap<_, _> = described.filter(|(name, _)| ours.contains(name)).collect();
         Ok(Size { total_bytes: parts.values().sum(), parts, ..Size::default() })
     }
 

@@ -290,14 +290,14 @@ impl Downsampling {
             );
             SchemaError::at(format!("{path}.downsample"), message)
         };
-        let (stretch, function) = text.split_once('-').ok_or_else(refused)?;
+        let (bucket, function) = text.split_once('-').ok_or_else(refused)?;
         if !FUNCTIONS.contains(&function) {
             return Err(refused());
         }
-        if stretch == ALL {
+        if bucket == ALL {
             return Ok(Self { text: format!("{ALL_OF_OPENTSDB}-{function}"), step_ms: None });
         }
-        let step = step_ms(path, stretch).map_err(|_| refused())?;
+        let step = step_ms(path, bucket).map_err(|_| refused())?;
         Ok(Self { text: text.to_owned(), step_ms: Some(step) })
     }
 }
@@ -364,9 +364,12 @@ mod tests {
 
     #[test]
     fn values_become_filters_and_times_are_exact() {
-        let asked = sent(&raw(), &parameters("a|b", DAY_MS * 1000 + 1, DAY_MS * 1000 + 5000)).unwrap();
-        assert_eq!((&asked["start"], &asked["end"]), (&json!(format!("{}ms", DAY_MS + 1)), &json!(format!("{}ms", DAY_MS + 5))));
-        let query = &asked["queries"][0];
+        let request = sent(&raw(), &parameters("a|b", DAY_MS * 1000 + 1, DAY_MS * 1000 + 5000)).unwrap();
+        assert_eq!(
+            (&request["start"], &request["end"]),
+            (&json!(format!("{}ms", DAY_MS + 1)), &json!(format!("{}ms", DAY_MS + 5)))
+        );
+        let query = &request["queries"][0];
         assert_eq!((&query["metric"], &query["aggregator"]), (&json!("ours.g1.t.value"), &json!("none")));
         let filter = |kind: &str, tag: &str, filter: &str| json!({"type": kind, "tagk": tag, "filter": filter, "groupBy": false});
         let expected =
@@ -377,27 +380,27 @@ mod tests {
         let early = sent(&raw(), &parameters("a", -5000, DAY_MS * 1000)).unwrap();
         assert_eq!(early["start"], json!(format!("{}ms", TIMES_MS.0)));
         let named = reading(json!({"metric": "t.:sensor", "at": ":from", "row": ["time", "value", "site"]})).unwrap();
-        let asked = sent(&named, &parameters("CO", DAY_MS * 1000, 0)).unwrap();
+        let request = sent(&named, &parameters("CO", DAY_MS * 1000, 0)).unwrap();
         assert_eq!(
-            (&asked["queries"][0]["metric"], &asked["end"]),
+            (&request["queries"][0]["metric"], &request["end"]),
             (&json!("ours.g1.t.CO"), &json!(format!("{}ms", DAY_MS + 1)))
         );
         assert_eq!(sent(&named, &parameters("CO", DAY_MS * 1000 + 1, 0)), None);
     }
 
     #[test]
-    fn stretches_are_whole() {
+    fn buckets_are_whole() {
         let row = json!(["time", "value", "sensor"]);
         let hours = json!({"metric": "t.value", "group_by": ["sensor"], "aggregate": "zimsum", "downsample": "1h-count", "from": ":from", "to": ":to", "row": row});
         let hours = reading(hours).unwrap();
-        let asked = sent(&hours, &parameters("", DAY_MS * 1000, (DAY_MS + 3_600_000) * 1000)).unwrap();
-        assert_eq!(asked["queries"][0]["downsample"], json!("1h-count"));
-        assert_eq!(asked["queries"][0]["filters"][0]["groupBy"], json!(true));
+        let request = sent(&hours, &parameters("", DAY_MS * 1000, (DAY_MS + 3_600_000) * 1000)).unwrap();
+        assert_eq!(request["queries"][0]["downsample"], json!("1h-count"));
+        assert_eq!(request["queries"][0]["filters"][0]["groupBy"], json!(true));
         let uneven = hours.call(&parameters("", DAY_MS * 1000, (DAY_MS + 1_800_000) * 1000)).unwrap_err().to_string();
         assert!(uneven.contains("are no whole ones"), "{uneven}");
         let peak = json!({"metric": "t.value", "downsample": "all-max", "from": ":from", "to": ":to", "row": row});
-        let asked = sent(&reading(peak).unwrap(), &parameters("", DAY_MS * 1000 + 1, DAY_MS * 1000 + 9_000_000)).unwrap();
-        assert_eq!(asked["queries"][0]["downsample"], json!("0all-max"));
+        let request = sent(&reading(peak).unwrap(), &parameters("", DAY_MS * 1000 + 1, DAY_MS * 1000 + 9_000_000)).unwrap();
+        assert_eq!(request["queries"][0]["downsample"], json!("0all-max"));
     }
 
     #[test]

@@ -35,8 +35,8 @@ fn points_of(metric: &str) -> Vec<String> {
 
 /// Removes the points of metrics that begin so; their names stay.
 fn remove(namespace: &str) {
-    let asked = json!({"type": "metrics", "q": format!("{namespace}."), "max": "10000"});
-    let (status, body) = request("/api/suggest", Some(&asked.to_string()));
+    let body = json!({"type": "metrics", "q": format!("{namespace}."), "max": "10000"});
+    let (status, body) = request("/api/suggest", Some(&body.to_string()));
     assert_eq!(status, 200, "{body}");
     for name in serde_json::from_str::<Vec<String>>(&body).unwrap() {
         let (status, body) = send("DELETE", &format!("/api/query?{ALL_TIME}&m=sum:0all-count:{name}"), "");
