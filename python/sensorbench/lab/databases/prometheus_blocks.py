@@ -40,6 +40,7 @@ _BLOCK_NAME = re.compile(r"[0-9A-HJKMNP-TV-Z]{26}")
 _LOADED = re.compile(r"^prometheus_tsdb_blocks_loaded (\S+)$", flags=re.MULTILINE)
 # The server looks for new blocks once a minute.
 _OPENS_WITHIN_S = 180.0
+_BETWEEN_LOOKS_S = 1.0
 _ANSWERS_WITHIN_S = 10.0
 
 
@@ -96,7 +97,7 @@ class Blocks(LoadTool):
             there = sum(1 for path in data.iterdir() if _BLOCK_NAME.fullmatch(path.name))
             return _loaded(node.host, node.port) == there
 
-        if not wait_until(are_open, timeout_s=_OPENS_WITHIN_S):
+        if not wait_until(are_open, timeout_s=_OPENS_WITHIN_S, every_s=_BETWEEN_LOOKS_S):
             raise FailedError(
                 f"{instance.name} has not opened the blocks in {data} within {_OPENS_WITHIN_S:.0f} s; its log says why"
             )
