@@ -229,9 +229,7 @@ def test_all_servers_but_the_slow_ones_give_equal_answers(cli: Cli, tmp_path: Pa
     out = tmp_path / "servers"
     # Documents and HBase are queried less, because they are slow: tests/test_documents.py, tests/test_hbase_driver.py. InfluxDB, VictoriaMetrics and Prometheus have no schema of a log.
     names = [
-        name
-        for name in lab_servers
-        if not name.startswith(("ferretdb", "hbase", "influxdb", "victoriametrics", "prometheus"))
+        name for name in lab_servers if not name.startswith(("ferretdb", "hbase", "influxdb", "victoriametrics", "prometheus"))
     ]
     lab_servers.start(*names)
     targets = [word for name in names for word in ("--target", f"lab:{name}")]
