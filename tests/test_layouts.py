@@ -152,11 +152,25 @@ def check_writing(cli: Cli, folder: Path, dialect: str) -> None:
             check_written(found, chosen, is_slow=dialect == "mongodb")
 
 
-@pytest.mark.parametrize("dialect", list(SERVERS))
+# Their layouts are tested together, with fewer operations.
+TOGETHER = ("clickhouse", "iotdb")
+
+
+@pytest.mark.parametrize("dialect", [dialect for dialect in SERVERS if dialect not in TOGETHER])
 def test_a_layout_of_a_server_answers_like_duckdb_after_writing(
     cli: Cli, lab_servers: dict[str, lab.Instance], tmp_path: Path, dialect: str
 ) -> None:
     check_writing(cli, tmp_path, dialect)
+
+
+def test_layouts_of_clickhouse_and_iotdb_answer_like_duckdb_after_writing(
+    cli: Cli, lab_servers: dict[str, lab.Instance], tmp_path: Path
+) -> None:
+    layouts = [choice for choice in of("clickhouse", "append_reading") if choice.schema != "keyed"] + of(
+        "iotdb", "append_reading"
+    )
+    assert len(layouts) == 4
+    check_written(carried_out(cli, tmp_path, layouts, "append_reading", operations=40), layouts, is_slow=True)
 
 
 def test_what_was_known_when_in_cassandra_and_others(cli: Cli, lab_servers: dict[str, lab.Instance], tmp_path: Path) -> None:

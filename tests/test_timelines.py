@@ -400,7 +400,7 @@ ON_SERVERS = [
     layout("postgresql", "typed"),
     *(layout("postgresql", "batched", batch=batch, encoding=encoding) for batch in (50, 300) for encoding in ENCODINGS),
     layout("clickhouse", "typed"),
-    *(layout("clickhouse", "batched", batch=batch, encoding=encoding) for batch, encoding in ((50, "text"), (300, "gorilla"))),
+    layout("clickhouse", "batched", batch=300, encoding="gorilla"),
     layout("iotdb", "typed"),
     layout("prometheus", "typed"),
     *(layout("questdb", "typed", partition=partition) for partition in ("DAY", "MONTH")),

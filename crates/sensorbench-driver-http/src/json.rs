@@ -161,6 +161,27 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// A whole number of at most 18 digits. None, and nothing is passed over, where anything else stands.
+    #[inline]
+    pub fn whole_number(&mut self) -> Option<i64> {
+        self.peek()?;
+        let rest = &self.text[self.at..];
+        let mut value = 0;
+        let mut length = 0;
+        while let Some(digit) = rest.get(length).filter(|byte| byte.is_ascii_digit()) {
+            if length == 18 {
+                return None;
+            }
+            value = value * 10 + i64::from(digit - b'0');
+            length += 1;
+        }
+        if length == 0 || rest.get(length).is_some_and(|byte| IN_NUMBERS[usize::from(*byte)]) {
+            return None;
+        }
+        self.at += length;
+        Some(value)
+    }
+
     /// Passes over a value of any kind.
     pub fn skip(&mut self) -> Result<(), ConversionError> {
         match self.peek() {
@@ -190,6 +211,22 @@ mod tests {
             .unwrap();
         let text = Scalar::Text(Cow::Owned("x\"\\\né".to_owned()));
         assert_eq!(seen, [Scalar::Number("1"), Scalar::Number("-2.5e-3"), Scalar::Null, Scalar::Boolean(true), text]);
+    }
+
+    #[test]
+    fn whole_numbers_are_read_at_once_and_others_are_left() {
+        let mut reader = Reader::new(b"[1700000000123, 0,-5,1.5,1e3,999999999999999999,1000000000000000000,null");
+        let mut seen = Vec::new();
+        let read = reader.list(|reader| {
+            seen.push(match reader.whole_number() {
+                Some(number) => number.to_string(),
+                None => format!("left {}", reader.scalar()?),
+            });
+            Ok(())
+        });
+        assert!(read.is_err(), "the list does not end");
+        let left = ["left -5", "left 1.5", "left 1e3", "999999999999999999", "left 1000000000000000000", "left null"];
+        assert_eq!(seen, [["1700000000123", "0"].as_slice(), left.as_slice()].concat());
     }
 
     #[test]

@@ -265,13 +265,11 @@ impl MetricsReading {
                 Ok(())
             }),
             "timestamps" => reader.list(|reader| {
-                let time = reader.scalar()?;
-                match &time {
-                    Scalar::Number(number) => number.parse().ok(),
-                    _ => None,
-                }
-                .map(|time| timestamps.push(time))
-                .ok_or_else(|| ConversionError(format!("expected a time in ms, found {time}")))
+                let Some(time) = reader.whole_number() else {
+                    return Err(ConversionError(format!("expected a time in ms, found {}", reader.scalar()?)));
+                };
+                timestamps.push(time);
+                Ok(())
             }),
             // Of a query: the time in seconds, which is the one that was asked for, and the value.
             "value" => reader.list(|reader| {

@@ -1,5 +1,6 @@
 //! Executing operations.
 
+use std::io::BufRead;
 use std::sync::Arc;
 
 use futures::future::LocalBoxFuture;
@@ -97,7 +98,7 @@ struct Lines {
 impl Lines {
     fn take(&mut self, data: &[u8], mut read: impl FnMut(&[u8]) -> Result<(), DriverError>) -> Result<(), DriverError> {
         let mut rest = data;
-        while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
+        while let Some(end) = line_length(rest) {
             if self.unfinished.is_empty() {
                 read_line(&rest[..end], &mut read)?;
             } else {
@@ -114,6 +115,13 @@ impl Lines {
     fn finish(self, mut read: impl FnMut(&[u8]) -> Result<(), DriverError>) -> Result<(), DriverError> {
         read_line(&self.unfinished, &mut read)
     }
+}
+
+/// Bytes before the end of the first line; None where there is no end. The standard library looks for it many bytes at a time.
+fn line_length(mut data: &[u8]) -> Option<usize> {
+    let all = data;
+    let passed = data.skip_until(b'\n').expect("memory is read without fail");
+    all[..passed].ends_with(b"\n").then(|| passed - 1)
 }
 
 fn read_line(line: &[u8], read: &mut impl FnMut(&[u8]) -> Result<(), DriverError>) -> Result<(), DriverError> {

@@ -65,10 +65,9 @@ def load_by_tool(variant: Variant, target: Target, tables: list[PreparedTable], 
 
 def settle_tool(variant: Variant, target: Target, on_wait: Callable[[], None]) -> None:
     """Waits until the server has taken what the variant's tool has handed over, where it has one."""
-    tools = lab.load_tools(variant.target.database.name)
-    instance = lab.instance_at(target.url)
-    if variant.target.loader and instance is not None:
-        tools[variant.target.loader].settle(instance, on_wait)
+    instance = lab.instance_at(target.url) if variant.target.loader else None
+    if instance is not None:
+        lab.load_tools(variant.target.database.name)[variant.target.loader].settle(instance, on_wait)
 
 
 @dataclass

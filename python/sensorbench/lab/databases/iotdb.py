@@ -43,7 +43,7 @@ _OF_THE_LAB = re.compile(
 )
 # Not IoTDB's own: times as exact as those of the other databases.
 _DEFAULTS = {"timestamp_precision": "us"}
-# What of its metrics is told, each with the labels that its parts are told apart by; parts that differ in other labels are added up.
+# Which of its metrics are figures here, each with the labels that stay apart; parts that differ in other labels are added up.
 _FIGURES = {
     "file_count": ("name",),
     "file_size": ("name",),
@@ -176,7 +176,7 @@ class Iotdb(LabDatabase):
         return problem
 
     def insight(self, instance: Instance, node: Node) -> Mapping[str, float]:
-        """What the data node tells Prometheus of files, flushes and compactions; nothing of one that does not answer."""
+        """What the data node tells Prometheus of files, flushes and garbage collection; nothing of one that does not answer."""
         if node.is_coordinator:
             return {}
         with contextlib.suppress(OSError):
@@ -193,7 +193,7 @@ class Iotdb(LabDatabase):
 
 
 def figures_of(metrics: str) -> dict[str, float]:
-    """The figures that are told, of a text as Prometheus reads it."""
+    """The figures in a text as Prometheus reads it, by their names here."""
     # A kind of file that it has none of, it does not list.
     figures = {f"metrics.{figure}.{kind}": 0.0 for figure in ("file_size", "file_count") for kind in ("seq", "unseq")}
     for name, labels, value in _SAMPLE.findall(metrics):

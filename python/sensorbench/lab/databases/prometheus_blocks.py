@@ -34,12 +34,13 @@ SOURCES = (
 )
 # As long as the server's own blocks become. It reads the whole file for each of them.
 _BLOCKS_OF = "744h"
-_USUAL_BLOCK = "2h"
+_DEFAULT_BLOCK = "2h"
 _FOLDER = "blocks"
 _BLOCK_NAME = re.compile(r"[0-9A-HJKMNP-TV-Z]{26}")
 _LOADED = re.compile(r"^prometheus_tsdb_blocks_loaded (\S+)$", flags=re.MULTILINE)
 # The server looks for new blocks once a minute.
 _OPENS_WITHIN_S = 180.0
+_BETWEEN_LOOKS_S = 1.0
 _ANSWERS_WITHIN_S = 10.0
 
 
@@ -51,11 +52,11 @@ class Blocks(LoadTool):
     summary = "a file of OpenMetrics, of which promtool makes blocks; the server opens them within a minute"
     sources = SOURCES
     # A server that keeps years in its head would lose of them, at its next start, what is older than its blocks.
-    server_settings = MappingProxyType({BLOCK: _USUAL_BLOCK, LATE_WINDOW: "30d"})
+    server_settings = MappingProxyType({BLOCK: _DEFAULT_BLOCK, LATE_WINDOW: "30d"})
 
     def refusal(self, settings: Mapping[str, str]) -> str | None:
         """Blocks of a length that is not the usual one are a head that is not the usual one."""
-        if settings.get(BLOCK) == _USUAL_BLOCK:
+        if settings.get(BLOCK) == _DEFAULT_BLOCK:
             return None
         wanted = " ".join(f"--server-setting {key}={value}" for key, value in self.server_settings.items())
         return (
@@ -96,7 +97,7 @@ class Blocks(LoadTool):
             there = sum(1 for path in data.iterdir() if _BLOCK_NAME.fullmatch(path.name))
             return _loaded(node.host, node.port) == there
 
-        if not wait_until(are_open, timeout_s=_OPENS_WITHIN_S):
+        if not wait_until(are_open, timeout_s=_OPENS_WITHIN_S, every_s=_BETWEEN_LOOKS_S):
             raise FailedError(
                 f"{instance.name} has not opened the blocks in {data} within {_OPENS_WITHIN_S:.0f} s; its log says why"
             )
