@@ -50,6 +50,7 @@ mod points;
 mod pool;
 mod prometheus;
 mod promql;
+mod promql_columns;
 mod protocol;
 mod samples;
 mod schema;

@@ -12,9 +12,10 @@ use serde::Deserialize;
 use crate::answer::push;
 use crate::connection::{Body, Call, ENCODED};
 use crate::json::{Reader, Scalar};
+use crate::promql_columns::{InSeries, Source};
 use crate::protocol::{Reading, Scope};
 use crate::template::{Language, Piece, Template, quoted, tag_text};
-use crate::times::{ms, now_ms, seconds, step_ms};
+use crate::times::{Times, ms, now_ms, seconds, step_ms};
 
 const LANGUAGE: Language = Language { identifiers: false, own: true };
 /// Stands for the stretch of time between `from` and `to`.
@@ -61,38 +62,6 @@ pub struct MetricsReading {
     columns: Vec<Column>,
     /// Where each column is in the answer.
     row: Vec<Source>,
-}
-
-/// Where a column is in an answer.
-enum Source {
-    Value,
-    /// The time of a value; of an answer that has none, a label of this name.
-    Time,
-    Label(String),
-}
-
-impl Source {
-    fn of(name: String) -> Self {
-        match name.as_str() {
-            "value" => Self::Value,
-            "time" => Self::Time,
-            _ => Self::Label(name),
-        }
-    }
-}
-
-/// Where a column is in the rows of one series, whose labels are the same in all of them.
-enum InSeries<'a> {
-    Value,
-    Time,
-    Label(Scalar<'a>),
-}
-
-/// The ms that are asked for, both included.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Times {
-    first: i64,
-    last: i64,
 }
 
 impl MetricsReading {

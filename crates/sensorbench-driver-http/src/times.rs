@@ -5,6 +5,13 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use sensorbench_driver::SchemaError;
 
+/// The ms that are asked for, both included.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Times {
+    pub first: i64,
+    pub last: i64,
+}
+
 /// A time in seconds, as answers have it, in ms.
 pub fn ms(seconds: &str) -> Option<i64> {
     let (whole, fraction) = seconds.split_once('.').unwrap_or((seconds, ""));
