@@ -233,9 +233,7 @@ def test_registers_of_victoriametrics_are_read_late_and_kept(cli: Cli, lab_serve
     assert found["broken"] == []
 
 
-def guarantees_of_a_killed(
-    server: str, cli: Cli, folder: Path, monkeypatch: pytest.MonkeyPatch, settings: Mapping[str, str] = MappingProxyType({})
-) -> dict[str, Any]:
+def guarantees_of_a_killed(server: str, cli: Cli, folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """What registers show of a server that is killed when the run has ended and before its registers are read once more."""
     instance = lab.up(lab.ServerSpec(server, name="killed"))
     original = history.with_final_reads
