@@ -186,6 +186,12 @@ def generate_machine_log(plan: str, seed: int) -> Generator:
 def generate_articles(plan: str, seed: int, first_id: int, end_id: int) -> Generator:
     """Articles from one id until before another: id, title, text. Each is a function of the seed and its id alone."""
 
+def generate_walks(plan: str, seed: int) -> Generator:
+    """Measurements of hosts, epoch by epoch and host by host: site, zone, time and the fields of the plan (JSON)."""
+
+def generate_hosts(hosts: int, seed: int) -> Generator:
+    """Hosts with their tags: site, zone, name, region and so on. Each is a function of the seed and its number alone."""
+
 def batch_rows(rows: pa.RecordBatchReader, batching: str) -> pa.RecordBatchReader:
     """Rows as byte-array batches, one for rows of one group and stretch of time that follow one another."""
 

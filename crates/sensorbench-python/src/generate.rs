@@ -7,7 +7,8 @@ use arrow_array::ffi_stream::RecordBatchStreamReader;
 use arrow_pyarrow::PyArrowType;
 use pyo3::prelude::*;
 use sensorbench_dataset::generator::{
-    Articles, ArticlesPlan, Building, BuildingSeries, Fitted, FittedSeries, GeneratedRows, MachineLog, MachineLogPlan, Parts,
+    Articles, ArticlesPlan, Building, BuildingSeries, Fitted, FittedSeries, GeneratedRows, Hosts, MachineLog, MachineLogPlan,
+    Parts, Walks, WalksPlan,
 };
 use sensorbench_dataset::{BatchedRows, Batching};
 
@@ -55,6 +56,17 @@ pub fn generate_machine_log(plan: &str, seed: u64) -> PyResult<Generator> {
 pub fn generate_articles(plan: &str, seed: u64, first_id: u64, end_id: u64) -> PyResult<Generator> {
     let plan: ArticlesPlan = parsed(plan)?;
     Ok(Generator(Arc::new(Articles::new(plan, seed, first_id..end_id))))
+}
+
+#[pyfunction]
+pub fn generate_walks(plan: &str, seed: u64) -> PyResult<Generator> {
+    let plan: WalksPlan = parsed(plan)?;
+    Ok(Generator(Arc::new(Walks::new(plan, seed))))
+}
+
+#[pyfunction]
+pub fn generate_hosts(hosts: u64, seed: u64) -> Generator {
+    Generator(Arc::new(Hosts::new(hosts, seed)))
 }
 
 #[pyfunction]

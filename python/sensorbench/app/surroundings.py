@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from sensorbench.dataset import GENERATED, SHIPPED
+from sensorbench.dataset import is_named
 from sensorbench.errors import UsageError
 from sensorbench.runner import ExperimentFile, load_experiment
 
@@ -29,7 +29,7 @@ def surroundings_of_schema(schema: Path) -> tuple[str, str] | None:
 
 
 def _dataset(folder: Path, experiment: ExperimentFile) -> str:
-    return experiment.dataset if experiment.dataset in {*SHIPPED, *GENERATED} else str(folder / experiment.dataset)
+    return experiment.dataset if is_named(experiment.dataset) else str(folder / experiment.dataset)
 
 
 def _experiments_near(path: Path) -> Iterator[tuple[Path, ExperimentFile]]:

@@ -1,5 +1,5 @@
 from .dataset import ARTICLES, LOCATIONS, LOG, MEASUREMENTS, Dataset, Description, workbench
-from .registry import GENERATED, IMPORTERS, SHIPPED, generate, import_files, open_dataset
+from .registry import GENERATED, IMPORTERS, SHIPPED, generate, import_files, is_named, open_dataset
 
 __all__ = [
     "ARTICLES",
@@ -13,6 +13,7 @@ __all__ = [
     "Description",
     "generate",
     "import_files",
+    "is_named",
     "open_dataset",
     "workbench",
 ]

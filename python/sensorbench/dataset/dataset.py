@@ -29,6 +29,7 @@ MEASUREMENTS = "measurements"
 LOCATIONS = "locations"
 LOG = "log"
 ARTICLES = "articles"
+CPU = "cpu"
 
 MEASUREMENT_SCHEMA = pa.schema(
     [
@@ -81,7 +82,9 @@ class Readings:
 MEASUREMENT_READINGS = Readings(MEASUREMENTS, ("site", "zone", "sensor"), "time")
 LOG_READINGS = Readings(LOG, ("machine", "sensor"), "begin_time")
 ARTICLE_READINGS = Readings(ARTICLES, ("id",), None)
-READINGS = (MEASUREMENT_READINGS, LOG_READINGS, ARTICLE_READINGS)
+# Rows of TSBS, each with all metrics of a host at a time.
+CPU_READINGS = Readings(CPU, ("site", "zone"), "time")
+READINGS = (MEASUREMENT_READINGS, LOG_READINGS, ARTICLE_READINGS, CPU_READINGS)
 
 
 def readings_of(relations: Iterable[str]) -> Readings:
@@ -130,6 +133,8 @@ class Description(BaseModel):
     # What an importer counted in its files, in the words of their format.
     counted: dict[str, int | bool | list[str]] = {}
     relations: dict[str, Relation] = {}
+    # SQL over relations, by name: what the rows of a relation are in another form.
+    views: dict[str, str] = {}
     fingerprint: str = ""
 
     @property
@@ -185,7 +190,7 @@ class Dataset:
         return path if path.exists() else None
 
     def connect(self) -> duckdb.DuckDBPyConnection:
-        """A DuckDB connection in which each relation is a view; and usual_step(), for the SQL of parameter sources, a macro."""
+        """A DuckDB connection in which each relation is a view, and those of the dataset are; and usual_step(), for the SQL of parameter sources, a macro."""
         connection = workbench()
         readings = readings_of(self._description.relations)
         for name, relation in self._description.relations.items():
@@ -195,6 +200,8 @@ class Dataset:
             elif self._scale < 1.0 and readings.time is None and name == readings.relation:
                 rows = rows.filter(f"{readings.series[0]} <= {math.ceil(self._scale * relation.rows)}")
             rows.create_view(name)
+        for name, query in self._description.views.items():
+            connection.execute(f"CREATE VIEW {name} AS {query}")
         connection.execute(_default_step(readings))
         return connection
 
@@ -246,6 +253,7 @@ class DatasetWriter:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._relations: dict[str, Relation] = {}
+        self._views: dict[str, str] = {}
         self._generated: dict[str, list[WrittenFile]] = {}
         folder.mkdir(parents=True, exist_ok=True)
 
@@ -276,6 +284,10 @@ class DatasetWriter:
     def _add_relation(self, name: str, file: str, rows: int, schema: pa.Schema) -> None:
         self._relations[name] = Relation(file=file, rows=rows, columns={field.name: str(field.type) for field in schema})
 
+    def add_view(self, name: str, query: str) -> None:
+        """Has rows of relations in another form, by a query."""
+        self._views[name] = query
+
     def add_table(self, name: str, table: pa.Table) -> None:
         """Writes a relation that is in memory."""
         self.add(name, table.schema, table.to_batches())
@@ -284,7 +296,8 @@ class DatasetWriter:
         """Writes the description, with what is known from the rows."""
         readings = readings_of(self._relations)
         facts = self._facts(readings)
-        description = description.model_copy(update={**facts, "relations": self._relations, "fingerprint": self._fingerprint()})
+        written = {"relations": self._relations, "views": self._views, "fingerprint": self._fingerprint()}
+        description = description.model_copy(update={**facts, **written})
         text = json.dumps(description.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n"
         (self._folder / DESCRIPTION_FILE).write_text(text, encoding="utf-8")
         return Dataset(self._folder, description)

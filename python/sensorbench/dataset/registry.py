@@ -19,6 +19,7 @@ from sensorbench.dataset import (
     machine_log,
     mapping,
     sensor_timelines,
+    tsbs,
     wikipedia,
 )
 from sensorbench.dataset.csv_rows import columns_of
@@ -82,6 +83,7 @@ GENERATED = {
         for name in sensor_timelines.DATASETS
     },
     **{name: Generator(article_model.generate, article_model.GENERATOR_VERSION) for name in article_model.DATASETS},
+    tsbs.CPU_ONLY: Generator(partial(tsbs.generate, tsbs.TsbsParameters()), tsbs.GENERATOR_VERSION),
 }
 IMPORTERS = {
     # The first, because the others cannot look into what is no text.
@@ -92,6 +94,23 @@ IMPORTERS = {
     beijing_air_quality.NAME: _of_csv_files(beijing_air_quality),
     cu_bems.NAME: _of_csv_files(cu_bems),
 }
+
+
+def generator_of(name: str) -> Generator | None:
+    """The generator of a dataset, also of one whose name has parameters (`tsbs-cpu-only:hosts=10`); None where there is none.
+
+    Raises:
+        UsageError: for parameters that the generator does not have.
+
+    """
+    if name.startswith(f"{tsbs.CPU_ONLY}:"):
+        return Generator(partial(tsbs.generate, tsbs.parse_parameters(name)), tsbs.GENERATOR_VERSION)
+    return GENERATED.get(name)
+
+
+def is_named(name: str) -> bool:
+    """Whether a dataset is shipped or generated, by its name; else the name is that of a file or a folder."""
+    return name in SHIPPED or name.partition(":")[0] in GENERATED
 
 
 def open_dataset(name: str, *, scale: float = 1.0, seed: int = DEFAULT_SEED, reporter: ProgressReporter | None = None) -> Dataset:
@@ -112,8 +131,8 @@ def open_dataset(name: str, *, scale: float = 1.0, seed: int = DEFAULT_SEED, rep
     reporter = reporter or ProgressReporter(quiet=True)
     if name in SHIPPED:
         return Dataset.at(SHIPPED[name], scale)
-    if name in GENERATED:
-        return _generated(name, scale, seed, reporter)
+    if (generator := generator_of(name)) is not None:
+        return _generated(name, generator, scale, seed, reporter)
     if name.endswith(".toml"):
         return Dataset.at(_imported(Path(name), reporter), scale)
     if Path(name).is_dir():
@@ -138,19 +157,22 @@ def generate(name: str, out: Path, *, scale: float, seed: int, write: WriteFiles
         UsageError: for a name that no generator has, or a scale out of range.
 
     """
-    if name not in GENERATED:
+    generator = generator_of(name)
+    if generator is None:
         raise UsageError(f"there is no generator {name!r}; expected one of {', '.join(GENERATED)}")
     if not 0.0 < scale <= 1.0:
         raise UsageError(f"--scale {scale:g}: expected a share of the full span, above 0 and at most 1")
-    dataset = GENERATED[name].generate(out, seed, scale, write)
+    dataset = generator.generate(out, seed, scale, write)
     known_answers = Path(__file__).parent / name.replace("-", "_") / KNOWN_ANSWERS_FILE
     if known_answers.exists() and seed == DEFAULT_SEED:
         shutil.copyfile(known_answers, out / KNOWN_ANSWERS_FILE)
     return dataset
 
 
-def _generated(name: str, scale: float, seed: int, reporter: ProgressReporter) -> Dataset:
-    folder = cache_folder("datasets") / f"{name}-v{GENERATED[name].version}-seed{seed}-scale{scale:g}"
+def _generated(name: str, generator: Generator, scale: float, seed: int, reporter: ProgressReporter) -> Dataset:
+    # Names of folders have no signs that mean something in addresses and patterns.
+    plain = re.sub(r"[^A-Za-z0-9]+", "-", name)
+    folder = cache_folder("datasets") / f"{plain}-v{generator.version}-seed{seed}-scale{scale:g}"
     return _made_once(
         folder, lambda unfinished: generate(name, unfinished, scale=scale, seed=seed, write=in_this_process(reporter))
     )

@@ -89,13 +89,15 @@ def comparison_page(summary: ComparisonSummary, result: ComparisonResult) -> Pag
     )
 
 
+# What the rows of a relation are called. A dataset has one of these.
+_ROWS = {"articles": "articles", "measurements": "readings", "log": "readings", "cpu": "rows"}
+
+
 def _head(summary: ComparisonSummary) -> list[Block | None]:
     dataset, workload = summary.result.dataset, summary.result.workload
-    relations = dataset["relations"]
-    articles = relations.get("articles")
-    rows = (articles or relations.get("measurements") or relations["log"])["rows"]
+    relation = next(name for name in _ROWS if name in dataset["relations"])
     about: Line = [
-        f"{dataset['title']}: {formatting.count(rows)} {'articles' if articles else 'readings'}",
+        f"{dataset['title']}: {formatting.count(dataset['relations'][relation]['rows'])} {_ROWS[relation]}",
         [", ", Piece("generated, not measured", "strong")] if dataset.get("generated") else "",
         f". {len(summary.variants)} variants, {workload['repetitions']} repetitions each, {how_interleaved(summary.result)}. {summary.created.date()}.",
     ]

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from sensorbench import lab, toml_file
-from sensorbench.dataset import GENERATED, SHIPPED, open_dataset
+from sensorbench.dataset import is_named, open_dataset
 from sensorbench.errors import UsageError
 from sensorbench.options import DEFAULT_SEED
 from sensorbench.progress import ProgressReporter
@@ -157,9 +157,11 @@ def plan_experiment(
             raise toml_file.error_at(
                 path, f"workload.mix.{name}", f"there is no such operation in {operations_path}; expected one of {known}"
             )
-    is_named = file.dataset in {*SHIPPED, *GENERATED}
     dataset = open_dataset(
-        file.dataset if is_named else str(folder / file.dataset), scale=file.scale, seed=file.dataset_seed, reporter=reporter
+        file.dataset if is_named(file.dataset) else str(folder / file.dataset),
+        scale=file.scale,
+        seed=file.dataset_seed,
+        reporter=reporter,
     )
     return Comparison(
         kind="experiment",

@@ -3,11 +3,16 @@
 mod articles;
 mod building;
 mod fitted;
+mod hosts;
 mod machine_log;
+mod normal;
 mod parallel;
+mod walks;
 
 pub use articles::{Articles, ArticlesPlan};
 pub use building::{Building, BuildingSeries, SeriesKind};
 pub use fitted::{Fitted, FittedSeries};
+pub use hosts::Hosts;
 pub use machine_log::{Band, MachineLog, MachineLogPlan, Piece, log_schema};
 pub use parallel::{GeneratedRows, Parts, measurement_schema};
+pub use walks::{WalkingField, Walks, WalksPlan};

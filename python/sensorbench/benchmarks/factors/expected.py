@@ -11,8 +11,8 @@ from sensorbench.benchmarks.factors.cells import Cell, Turn, layout
 from sensorbench.benchmarks.factors.plan import ADDING, FINDING, FactorsPlan
 from sensorbench.runner import seconds
 
-# Of three nodes on a machine with two cores: to start, check and end them; records that they take per second, and that are counted per second.
-# `python -m benches.factor_costs RESULTS` makes these figures again out of the results of a study.
+# Assumed until a study has measured them: what three nodes on a machine with two cores take to start, be checked and end, and the records that they
+# take and count per second. `python -m benches.factor_costs RESULTS` says what they were in the results of a study.
 START_S, ADDED_PER_S, COUNTED_PER_S = 45.0, 4_000.0, 40_000.0
 
 

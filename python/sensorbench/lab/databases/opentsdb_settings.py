@@ -71,7 +71,7 @@ def check(settings: Mapping[str, str], software: Path) -> dict[str, str]:
         if key in _NUMBERS and not _NUMBERS[key].fullmatch(value):
             expected = "0 or 1" if key == _SALT_WIDTH else "a number from 1 to 256"
             raise UsageError(f"--server-setting {key}={value}: expected {expected}")
-    unknown = {}
+    unknown: dict[str, str] = {}
     for beginning, jars in ((_OF_DAEMON, "opentsdb-[0-9]*.jar"), (_OF_CLIENT, "asynchbase-[0-9]*.jar")):
         own = [key for key in settings if key.startswith(beginning)]
         missing = not_in_classes(own, sorted((software / "lib").glob(jars)))

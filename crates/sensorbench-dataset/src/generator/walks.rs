@@ -1,0 +1,296 @@
+//! Measurements of hosts as TSBS makes them (Time Series Benchmark Suite): each host has a row each interval, and each field of
+//! a row is a random walk between two bounds, cut to a whole number.
+//!
+//! A step is a function of the seed, the host, the field and the epoch (the number of the interval); where a walk stands is the
+//! sum of its steps so far, held within the bounds after each. So a row is a function of the seed and its number, however many
+//! threads make rows. A part needs where the walks stand at its beginning: `Starts` goes there once, and on from there to the
+//! parts that follow.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::{Arc, Mutex};
+
+use arrow_array::{ArrayRef, Float64Array, Int32Array, RecordBatch, TimestampMicrosecondArray};
+use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
+use sensorbench_workload::Stream;
+use serde::{Deserialize, Serialize};
+
+use super::hosts::site_of;
+use super::normal::normal_quantile;
+use super::parallel::Parts;
+
+/// Rows that make a part, roughly: a part consists of whole epochs.
+const ROWS_A_PART: u64 = 16 * 1024;
+/// For so many parts it is remembered where walks stand at their beginning, as long as nobody has made them.
+const REMEMBERED_PARTS: usize = 64;
+
+/// A field: a walk in normally distributed steps from a start that is evenly distributed.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct WalkingField {
+    /// Name of the column.
+    pub name: String,
+    /// The smallest and the greatest start.
+    pub start: (f64, f64),
+    /// Mean of the steps.
+    pub mean: f64,
+    /// Standard deviation of the steps.
+    pub deviation: f64,
+    /// The bounds of the walk.
+    pub bounds: (f64, f64),
+}
+
+/// A measurement of all hosts.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct WalksPlan {
+    /// The time of the first epoch, in µs.
+    pub start_us: i64,
+    /// From one epoch to the next, in µs.
+    pub interval_us: i64,
+    /// How many rows a host has.
+    pub epochs: u64,
+    /// How many hosts there are.
+    pub hosts: u64,
+    /// The columns after site, zone and time.
+    pub fields: Vec<WalkingField>,
+}
+
+// What the streams of a walk are used for.
+const START: u64 = 0;
+const STEP: u64 = 1;
+/// What the stream of a seed is used for besides tags of hosts.
+const WALKS: u64 = 1;
+
+/// The rows of a plan, epoch by epoch, and in an epoch host by host.
+pub struct Walks {
+    plan: WalksPlan,
+    stream: Stream,
+    sites: Vec<i32>,
+    /// By host and field: the stream of its steps.
+    steps: Vec<Stream>,
+    starts: Mutex<Option<Starts>>,
+}
+
+/// Where all walks stand when a part begins, by host and field.
+struct Starts {
+    part: usize,
+    walks: Vec<f64>,
+    /// Of parts that were passed on the way to a later one.
+    passed: BTreeMap<usize, Vec<f64>>,
+}
+
+impl Walks {
+    /// The rows of a plan from a seed.
+    pub fn new(plan: WalksPlan, seed: u64) -> Self {
+        let (stream, fields) = (Stream::new(seed), plan.fields.len() as u64);
+        let sites = (0..plan.hosts).map(|host| site_of(stream, host)).collect();
+        let steps = (0..plan.hosts * fields).map(|walk| walk_stream(stream, walk, fields).split(STEP)).collect();
+        Self { plan, stream, sites, steps, starts: Mutex::new(None) }
+    }
+
+    fn epochs_of(&self, part: usize) -> Range<u64> {
+        let epochs_a_part = self.epochs_a_part();
+        let first = part as u64 * epochs_a_part;
+        first..(first + epochs_a_part).min(self.plan.epochs)
+    }
+
+    fn epochs_a_part(&self) -> u64 {
+        ROWS_A_PART.div_ceil(self.plan.hosts.max(1))
+    }
+
+    /// Takes all walks one step, to the epoch after this one.
+    fn advance(&self, walks: &mut [f64], epoch: u64) {
+        let fields = self.plan.fields.iter().cycle();
+        for ((walk, steps), field) in walks.iter_mut().zip(&self.steps).zip(fields) {
+            let step = field.mean + field.deviation * normal_quantile(steps.unit(epoch + 1));
+            *walk = (*walk + step).clamp(field.bounds.0, field.bounds.1);
+        }
+    }
+
+    fn first_stands(&self) -> Starts {
+        let fields = self.plan.fields.len() as u64;
+        let walks = (0..self.plan.hosts * fields).zip(self.plan.fields.iter().cycle()).map(|(walk, field)| {
+            let (low, high) = field.start;
+            low + (high - low) * walk_stream(self.stream, walk, fields).split(START).unit(0)
+        });
+        Starts { part: 0, walks: walks.collect(), passed: BTreeMap::new() }
+    }
+
+    /// Where all walks stand when a part begins.
+    fn start_of(&self, part: usize) -> Vec<f64> {
+        let mut guard = self.starts.lock().expect("nobody panics while it holds the lock");
+        let starts = guard.get_or_insert_with(|| self.first_stands());
+        if let Some(walks) = starts.passed.remove(&part) {
+            return walks;
+        }
+        if part < starts.part {
+            *starts = self.first_stands();
+        }
+        while starts.part < part {
+            if part - starts.part <= REMEMBERED_PARTS {
+                starts.passed.insert(starts.part, starts.walks.clone());
+            }
+            for epoch in self.epochs_of(starts.part) {
+                self.advance(&mut starts.walks, epoch);
+            }
+            starts.part += 1;
+        }
+        while starts.passed.len() > REMEMBERED_PARTS {
+            starts.passed.pop_first();
+        }
+        starts.walks.clone()
+    }
+}
+
+/// The stream of a walk by its number, where hosts have so many fields.
+fn walk_stream(stream: Stream, walk: u64, fields: u64) -> Stream {
+    stream.split(WALKS).split(walk / fields).split(walk % fields)
+}
+
+impl Parts for Walks {
+    fn parts(&self) -> usize {
+        self.plan.epochs.div_ceil(self.epochs_a_part()) as usize
+    }
+
+    fn part(&self, number: usize) -> RecordBatch {
+        let epochs = self.epochs_of(number);
+        let (hosts, fields) = (self.plan.hosts as usize, self.plan.fields.len());
+        let rows = (epochs.end - epochs.start) as usize * hosts;
+        let (mut sites, mut zones) = (Vec::with_capacity(rows), Vec::with_capacity(rows));
+        let mut times = Vec::with_capacity(rows);
+        let mut columns: Vec<Vec<f64>> = vec![Vec::with_capacity(rows); fields];
+        let mut walks = self.start_of(number);
+        for epoch in epochs {
+            sites.extend_from_slice(&self.sites);
+            zones.extend(0..hosts as i32);
+            times.extend(std::iter::repeat_n(self.plan.start_us + epoch as i64 * self.plan.interval_us, hosts));
+            for walks in walks.chunks_exact(fields) {
+                for (column, walk) in columns.iter_mut().zip(walks) {
+                    column.push(walk.trunc());
+                }
+            }
+            self.advance(&mut walks, epoch);
+        }
+        let keys: [ArrayRef; 3] = [
+            Arc::new(Int32Array::from(sites)),
+            Arc::new(Int32Array::from(zones)),
+            Arc::new(TimestampMicrosecondArray::from(times)),
+        ];
+        let values = columns.into_iter().map(|column| Arc::new(Float64Array::from(column)) as ArrayRef);
+        let columns = keys.into_iter().chain(values).collect();
+        RecordBatch::try_new(self.schema(), columns).expect("columns of the schema, of one length")
+    }
+
+    fn schema(&self) -> SchemaRef {
+        let keys = [
+            Field::new("site", DataType::Int32, false),
+            Field::new("zone", DataType::Int32, false),
+            Field::new("time", DataType::Timestamp(TimeUnit::Microsecond, None), false),
+        ];
+        let values = self.plan.fields.iter().map(|field| Field::new(&field.name, DataType::Float64, false));
+        Arc::new(Schema::new(keys.into_iter().chain(values).collect::<Vec<_>>()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::cast::AsArray;
+    use arrow_array::types::{Float64Type, Int32Type, TimestampMicrosecondType};
+
+    use super::*;
+    use crate::generator::GeneratedRows;
+
+    fn plan(hosts: u64, epochs: u64, fields: usize) -> WalksPlan {
+        let field = |number| WalkingField {
+            name: format!("field_{number}"),
+            start: (0.0, 100.0),
+            mean: 0.0,
+            deviation: 1.0,
+            bounds: (0.0, 100.0),
+        };
+        WalksPlan { start_us: 1_000_000, interval_us: 10_000_000, epochs, hosts, fields: (0..fields).map(field).collect() }
+    }
+
+    fn batches(plan: WalksPlan, threads: usize) -> Vec<RecordBatch> {
+        GeneratedRows::new(Arc::new(Walks::new(plan, 42)), threads).map(Result::unwrap).collect()
+    }
+
+    /// The values of a column of all batches.
+    fn values(batches: &[RecordBatch], column: usize) -> Vec<f64> {
+        batches.iter().flat_map(|batch| batch.column(column).as_primitive::<Float64Type>().values().to_vec()).collect()
+    }
+
+    #[test]
+    fn any_number_of_threads_and_any_order_of_parts_gives_the_same_rows() {
+        let plan = plan(1000, 1000, 2);
+        let expected = batches(plan.clone(), 1);
+        assert_eq!(expected.len(), 59);
+        assert_eq!(expected.iter().map(RecordBatch::num_rows).sum::<usize>(), 1_000_000);
+        for threads in [3, 8] {
+            assert_eq!(batches(plan.clone(), threads), expected);
+        }
+        let walks = Walks::new(plan, 42);
+        for part in [40, 7, 7, 58, 0, 39] {
+            assert_eq!(walks.part(part), expected[part], "part {part}");
+        }
+    }
+
+    #[test]
+    fn more_than_the_remembered_parts_can_be_passed() {
+        let plan = plan(20_000, 200, 1);
+        let walks = Walks::new(plan.clone(), 42);
+        assert_eq!(walks.parts(), 200);
+        let far = walks.part(199);
+        assert_eq!(walks.starts.lock().unwrap().as_ref().unwrap().passed.len(), REMEMBERED_PARTS);
+        assert_eq!((walks.part(3), far), (Walks::new(plan.clone(), 42).part(3), batches(plan, 4)[199].clone()));
+    }
+
+    #[test]
+    fn rows_come_epoch_by_epoch_and_host_by_host_at_exact_times() {
+        let batches = batches(plan(7, 5000, 1), 2);
+        let mut row = 0;
+        for batch in &batches {
+            let zones = batch.column(1).as_primitive::<Int32Type>().values();
+            let times = batch.column(2).as_primitive::<TimestampMicrosecondType>().values();
+            for (zone, time) in zones.iter().zip(times) {
+                assert_eq!((i64::from(*zone), *time), (row % 7, 1_000_000 + row / 7 * 10_000_000));
+                row += 1;
+            }
+        }
+        assert_eq!(row, 35_000);
+    }
+
+    #[test]
+    fn fewer_hosts_and_fewer_epochs_are_a_part_of_more() {
+        let (many, few) = (values(&batches(plan(10, 3000, 1), 1), 3), values(&batches(plan(4, 1000, 1), 1), 3));
+        let of_the_first: Vec<f64> = many.chunks(10).take(1000).flat_map(|epoch| epoch[..4].to_vec()).collect();
+        assert_eq!(few, of_the_first);
+    }
+
+    #[test]
+    fn walks_stay_within_their_bounds_and_have_the_shares_of_tsbs() {
+        let (hosts, epochs) = (300, 25_920);
+        let values = values(&batches(plan(hosts, epochs, 1), 2), 3);
+        let share = |holds: fn(&f64) -> bool| values.iter().filter(|value| holds(value)).count() as f64 / values.len() as f64;
+        assert!((share(|value| *value > 90.0) - 0.0965).abs() < 0.01, "{}", share(|value| *value > 90.0));
+        assert!((share(|value| *value == 0.0) - 0.016).abs() < 0.003, "{}", share(|value| *value == 0.0));
+        assert!((share(|value| *value == 100.0) - 0.007).abs() < 0.002, "{}", share(|value| *value == 100.0));
+        assert!(share(|value| (0.0..=100.0).contains(value) && value.fract() == 0.0) == 1.0);
+        // Within twelve hours, of which these are six.
+        let mut hot = 0;
+        for twelve_hours in values.chunks(4320 * hosts as usize) {
+            let above = |host| twelve_hours.iter().skip(host).step_by(hosts as usize).any(|value| *value > 90.0);
+            hot += (0..hosts as usize).filter(|host| above(*host)).count();
+        }
+        let hot = hot as f64 / (6 * hosts) as f64;
+        assert!((hot - 0.6).abs() < 0.05, "{hot}");
+    }
+
+    #[test]
+    fn the_first_rows_are_these_on_every_machine() {
+        let values = values(&batches(plan(10, 1000, 2), 1), 4);
+        let sum = values.iter().fold(0u64, |sum, value| sum.rotate_left(1) ^ value.to_bits());
+        assert_eq!((values.len(), sum), (10_000, 6_194_990_653_499_434_753));
+    }
+}
