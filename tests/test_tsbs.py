@@ -17,6 +17,7 @@ from sensorbench.runner.plan import parameters_of
 from sensorbench.schemas import load_operations, load_schema, shipped_schemas
 from sensorbench.schemas.shipped import SHIPPED_FOLDER
 from tests.conftest import Cli
+from tests.servers import LabServers
 
 # Windows of 12 h lie within it, those of 24 h are all of it; each minute has two rows of a host.
 NAME, HOSTS, EPOCHS = "tsbs-cpu-only:hosts=9,duration=13h,interval=30s", 9, 13 * 120
@@ -189,6 +190,14 @@ def check_answers(cli: Cli, folder: Path, *targets: tuple[str, str]) -> None:
     answers = summary["result"]["answers"]
     assert set(answers) == set(QUERIES)
     assert all(found["compared_with_reference"] > 0 for found in answers.values())
+
+
+@pytest.mark.parametrize(("server", "schemas"), [("postgresql", ("wide", "narrow")), ("questdb", ("wide",))])
+def test_servers_answer_as_the_dataset_says(
+    cli: Cli, tmp_path: Path, lab_servers: LabServers, server: str, schemas: tuple[str, ...]
+) -> None:
+    lab_servers.start(server)
+    check_answers(cli, tmp_path, *((f"lab:{server}?namespace=sensorbench_tsbs_{schema}", schema) for schema in schemas))
 
 
 def test_embedded_databases_answer_as_the_dataset_says(cli: Cli, tmp_path: Path) -> None:
