@@ -192,7 +192,7 @@ def check_answers(cli: Cli, folder: Path, *targets: tuple[str, str]) -> None:
     assert all(found["compared_with_reference"] > 0 for found in answers.values())
 
 
-@pytest.mark.parametrize(("server", "schemas"), [("postgresql", ("wide", "narrow")), ("questdb", ("wide",))])
+@pytest.mark.parametrize(("server", "schemas"), [("postgresql", ("wide", "narrow")), ("questdb", ("wide",)), ("clickhouse", ("wide",))])
 def test_servers_answer_as_the_dataset_says(
     cli: Cli, tmp_path: Path, lab_servers: LabServers, server: str, schemas: tuple[str, ...]
 ) -> None:

@@ -71,6 +71,8 @@ _COLUMNS = {
     "reference": ("operation", "k", "rows", "hash"),
 }
 _SMALL_BYTES = 64 * 1024
+# Histograms are text, which takes long to read, and are wanted once for each kind of operation and chart.
+_HISTOGRAM_BYTES = 16 << 20
 _RUN_NUMBER = re.compile(r"run-(\d+)")
 
 
@@ -158,6 +160,8 @@ class RunResult(Result[RunManifest]):
 
     def histograms(self) -> pa.Table | None:
         """Its histograms: tag, start_ns, length_ns, value_ns, count; None when nothing was written. Raises DamagedResultsError."""
+        if HISTOGRAM_FILE in self._small_tables:
+            return self._small_tables[HISTOGRAM_FILE]
         whole = self.folder / HISTOGRAM_FILE
         logs = [whole] if is_stored(whole) else stored_in(self.folder / SEGMENTS_FOLDER, "histograms-*.hlog")
         if not logs:
@@ -165,7 +169,10 @@ class RunResult(Result[RunManifest]):
         # Each by itself first, which says which one is damaged.
         texts = [read_text(log) for log in logs]
         tables = [read_histogram_log(joined_logs([text]), log) for text, log in zip(texts, logs, strict=True)]
-        return pa.concat_tables(tables)
+        found = pa.concat_tables(tables)
+        if logs == [whole] and found.nbytes <= _HISTOGRAM_BYTES:
+            self._small_tables[HISTOGRAM_FILE] = found
+        return found
 
     def _files(self, name: str) -> list[Path]:
         """Where a table is: in one file, or in those of its segments."""
