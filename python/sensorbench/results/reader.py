@@ -71,8 +71,8 @@ _COLUMNS = {
     "reference": ("operation", "k", "rows", "hash"),
 }
 _SMALL_BYTES = 64 * 1024
-# Histograms are text, which takes long to read, and are wanted once for each kind of operation and chart.
-_HISTOGRAM_BYTES = 16 << 20
+# Histograms are text, which takes long to read, and are wanted once for each kind of operation and chart; a comparison may have dozens of runs.
+_HISTOGRAM_BYTES = 4 << 20
 _RUN_NUMBER = re.compile(r"run-(\d+)")
 
 
