@@ -15,6 +15,9 @@ from sensorbench.studies import STUDIES
 from tests.conftest import Cli
 from tests.servers import LabServers
 
+# The study over all servers takes four minutes alone on two cores, and shares them with the other worker's tests.
+pytestmark = pytest.mark.timeout(1200)
+
 TINY = ("--dataset", "beijing-air-quality", "--scale", "0.01", "--operations", "80", "--no-open")
 VARIANTS = {
     "cassandra-by_sensor",
