@@ -18,6 +18,7 @@ OF_PLAIN_VALUES = {
     "sensorbench-driver-hbase/src/table.rs": (2, "a unit, written small; a name of a schema file, quoted"),
     "sensorbench-driver-http/src/influxdb/mod.rs": (1, "a text of a schema file, quoted"),
     "sensorbench-driver-http/src/line.rs": (1, "a text, quoted"),
+    "sensorbench-driver-http/src/opentsdb/reading.rs": (3, "texts of a schema file, quoted"),
     "sensorbench-driver-http/src/points.rs": (1, "a name of a schema file, quoted"),
     "sensorbench-driver-http/src/promql.rs": (1, "a text of a schema file, quoted"),
     "sensorbench-driver-http/src/times.rs": (1, "a text of a schema file, quoted"),

@@ -37,7 +37,7 @@ class Answers:
         numbers: the number k of each operation, shape (answers,).
         rows: how many rows each answer has, shape (answers,).
         hashes: the digest of the exact values of each answer, shape (answers,).
-        disordered: where rows did not come in the declared order, shape (answers,).
+        in_order: 1 where the rows came in the declared order, 0 where they did not, -1 where that was not looked at, shape (answers,).
         computed: the computed values of all answers, one answer after the other, shape (values,).
         ends: where the computed values of each answer end, shape (answers,).
 
@@ -46,7 +46,7 @@ class Answers:
     numbers: Numbers
     rows: Numbers
     hashes: Numbers
-    disordered: Flags
+    in_order: NDArray[np.int8]
     computed: NDArray[np.float64]
     ends: Places
 
@@ -58,7 +58,7 @@ class Answers:
             np.array([number for number, _ in in_turn], dtype=np.uint64),
             np.array([answer.rows for _, answer in in_turn], dtype=np.uint64),
             np.array([answer.hash for _, answer in in_turn], dtype=np.uint64),
-            np.array([answer.in_order is False for _, answer in in_turn], dtype=bool),
+            np.array([-1 if answer.in_order is None else int(answer.in_order) for _, answer in in_turn], dtype=np.int8),
             np.array([value for _, answer in in_turn for value in answer.computed], dtype=np.float64),
             np.cumsum([len(answer.computed) for _, answer in in_turn], dtype=np.int64),
         )
@@ -75,8 +75,8 @@ class Answers:
         """The answer at a place from 0."""
         start = int(self.ends[place - 1]) if place else 0
         computed = tuple(self.computed[start : int(self.ends[place])].tolist())
-        in_order = False if self.disordered[place] else None
-        return Answer(int(self.rows[place]), int(self.hashes[place]), in_order, computed)
+        in_order = int(self.in_order[place])
+        return Answer(int(self.rows[place]), int(self.hashes[place]), None if in_order < 0 else bool(in_order), computed)
 
     @property
     def lengths(self) -> Places:
@@ -229,7 +229,7 @@ def compare_answers(operation: str, answers: Mapping[str, Answers], reference: A
 
 def _differs(answers: Answers, places: Places, expected: Answers, at_expected: Places) -> Flags:
     """Of the answers at some places, which are not those expected; `difference` says it of one, in words."""
-    differs: Flags = answers.disordered[places] | (answers.rows[places] != expected.rows[at_expected])
+    differs: Flags = (answers.in_order[places] == 0) | (answers.rows[places] != expected.rows[at_expected])
     differs |= answers.hashes[places] != expected.hashes[at_expected]
     if len(answers.computed) or len(expected.computed):
         lengths = answers.lengths[places]

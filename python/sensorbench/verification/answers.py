@@ -147,9 +147,9 @@ def _answers(table: pa.Table) -> Answers:
     # A row without a list has no values.
     lengths = pc.fill_null(pc.list_value_length(computed), 0).to_numpy(zero_copy_only=False)
     values = computed.flatten().to_numpy(zero_copy_only=False).astype(np.float64)
-    disordered = pc.fill_null(pc.invert(table["in_order"]), False).to_numpy()
+    in_order = pc.fill_null(table["in_order"].cast(pa.int8()), -1).to_numpy()
     k, rows, hashes = (table[name].to_numpy().astype(np.uint64) for name in ("k", "rows", "hash"))
-    return Answers(k, rows, hashes, disordered, values, np.cumsum(lengths, dtype=np.int64))
+    return Answers(k, rows, hashes, in_order, values, np.cumsum(lengths, dtype=np.int64))
 
 
 def reference_table(
