@@ -12,7 +12,8 @@ RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml
 RUNTIME := $(STAMPS)/runtime $(STAMPS)/engine
 # The crates but the extension, which needs an interpreter: the tests of the package are its tests.
 CARGO_TEST := cargo --config crates/tests.toml test --release --workspace --exclude sensorbench-python
-PYTEST := $(PYTHON) -m pytest --durations=200
+# A failure is printed when it happens: what ends a run early, such as a limit of time, does not hide it.
+PYTEST := $(PYTHON) -m pytest --instafail --durations=200
 # Modules are spread over workers, long ones first, and tests of large servers go to one of them. Each has a lab and addresses of its own.
 # Tests without servers wait for runs of a given length more than for processors; servers need those of both workers. Of clusters one worker
 # has all rings, and the other one Spark and what is small.
