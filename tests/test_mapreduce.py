@@ -494,7 +494,7 @@ def test_connectors_take_places_and_credentials_from_a_targets_url(tmp_path: Pat
     assert (options["user"], options["password"], options["dbtable"]) == ("me", "s{host}t", "articles")
     assert (options["partitionColumn"], options["numPartitions"]) == ("id", "4")
     assert "user" not in place_of(name, f"{name}://127.0.0.1:5000/base")._options({}, "articles", {})
-    with pytest.raises(UsageError, match="connectors are not told of it"):
+    with pytest.raises(UsageError, match="connectors cannot be given it"):
         place_of(name, f"{name}://127.0.0.1:5000/base?tls=on")
 
 

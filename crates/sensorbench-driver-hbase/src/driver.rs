@@ -75,7 +75,7 @@ impl Driver for HbaseDriver {
         let Some(admin) = self.admin() else {
             settings
                 .insert("settling".to_owned(), "tables are neither flushed nor compacted after loading: no admin=".to_owned());
-            return Ok(Description { database: "HBase".to_owned(), version: "not told (no admin=)".to_owned(), settings });
+            return Ok(Description { database: "HBase".to_owned(), version: "not reported (no admin=)".to_owned(), settings });
         };
         let Described { version, settings: reported } = admin.describe()?;
         settings.extend(reported);

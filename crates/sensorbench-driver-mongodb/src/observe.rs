@@ -33,7 +33,7 @@ pub async fn describe(database: &Database, target: &Target) -> Result<Descriptio
     let build = database.run_command(doc! {"buildInfo": 1}).await?;
     let hello = database.run_command(doc! {"hello": 1}).await?;
     let text = |document: &Document, key: &str| document.get_str(key).ok().map(str::to_owned);
-    let like = text(&build, "version").unwrap_or_else(|| "not told".to_owned());
+    let like = text(&build, "version").unwrap_or_else(|| "not reported".to_owned());
     let mut settings = BTreeMap::new();
     let (name, version) = match text(&build, "ferretdbVersion") {
         Some(version) => {
@@ -45,7 +45,7 @@ pub async fn describe(database: &Database, target: &Target) -> Result<Descriptio
     };
     settings.insert("topology".to_owned(), topology(&hello));
     let sharding = match name {
-        _ if is_router(&hello) => shard_keys(database, target).await.unwrap_or_else(|error| format!("not told ({error})")),
+        _ if is_router(&hello) => shard_keys(database, target).await.unwrap_or_else(|error| format!("not reported ({error})")),
         "FerretDB" => "none: FerretDB cannot shard collections".to_owned(),
         _ => "none: the server is no router of a sharded cluster (mongos)".to_owned(),
     };

@@ -77,7 +77,7 @@ impl Driver for RedisDriver {
             // Valkey and others give the version of Redis that they are like, and their own.
             let database = info.get("server_name").map_or("redis", String::as_str);
             let version = info.get(&format!("{database}_version")).or_else(|| info.get("redis_version"));
-            let version = version.map_or("not told", String::as_str).to_owned();
+            let version = version.map_or("not reported", String::as_str).to_owned();
             let database = if database == "redis" { "Redis" } else { database };
             Ok(Description { database: database.to_owned(), version, settings })
         })

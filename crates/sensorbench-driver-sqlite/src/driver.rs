@@ -154,6 +154,6 @@ fn shown(value: Option<rusqlite::types::Value>) -> String {
         Some(Value::Integer(value)) => value.to_string(),
         Some(Value::Text(value)) => value,
         Some(Value::Real(value)) => value.to_string(),
-        Some(Value::Null | Value::Blob(_)) | None => "not told".to_owned(),
+        Some(Value::Null | Value::Blob(_)) | None => "not reported".to_owned(),
     }
 }

@@ -106,7 +106,7 @@ class Dataset:
         bad_rows: Literal["refuse", "skip"] = "refuse",
         title: str = "",
         source: str = "the user's own files",
-        license: str = "not told",
+        license: str = "not stated",
         out: str | Path | None = None,
         progress: ShowProgress = False,
     ) -> "Dataset":

@@ -116,7 +116,7 @@ class Mapping(toml_file.FileModel):
     )
     title: str = Field(default="", description="Headline of the dataset; its name if not given.")
     source: str = Field(default="the user's own files", description="Where the data are from, for reports.")
-    license: str = Field(default="not told", description="What may be done with the data, for reports.")
+    license: str = Field(default="not stated", description="What may be done with the data, for reports.")
     site_is: str = Field(default="site", description="What a site is, in a word, for reports: `city`.")
     zone_is: str = Field(default="zone", description="What a zone is, in a word, for reports: `station`.")
     files: list[str] = Field(min_length=1, description="Paths or patterns (`data/*.csv`), relative to the mapping file.")

@@ -105,7 +105,7 @@ def said_now(status: Mapping[str, float], database: str) -> dict[str, dict[str, 
 
 def over(insight: Insight, from_s: float, to_s: float) -> Window:
     """What the servers said over a time bucket, or over that part of it in which they were asked. A counter is taken to
-    grow evenly from one moment to the next. Absent are counters that were not told around it, gauges that were not told in it,
+    grow evenly from one moment to the next. Absent are counters that were not reported around it, gauges that were not reported in it,
     and caches without requests.
     """
     rates, means, maxima = {}, {}, {}
@@ -228,7 +228,7 @@ def _carried(wanted_s: Floats, times_s: Floats, values: Floats) -> Floats:
 
 
 def _as_reported(wanted_s: Floats, times_s: Floats, values: Floats) -> Floats:
-    """What a gauge showed at the wanted moments, NaN at those at which it was not told."""
+    """What a gauge showed at the wanted moments, NaN at those at which it was not reported."""
     reported = np.full(len(wanted_s), np.nan)
     reported[np.isin(wanted_s, times_s)] = values
     return reported

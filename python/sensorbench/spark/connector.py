@@ -183,7 +183,7 @@ def _values(url: str) -> dict[str, str]:
     options = dict(option.split("=", 1) for option in query.split("&") if option)
     refused = sorted(options.keys() & {"tls", "ca", "certificate", "key", "auth_mechanism"})
     if refused:
-        raise UsageError(f"--target …?{refused[0]}=: Spark's connectors are not told of it here; use a server without it")
+        raise UsageError(f"--target …?{refused[0]}=: Spark's connectors cannot be given it here; use a server without it")
     user_info, _, places = address.partition("://")[2].rpartition("@")
     hosts, _, path = places.partition("/")
     login = _login(user_info, options.get("credentials"))

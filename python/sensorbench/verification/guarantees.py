@@ -27,7 +27,7 @@ def guaranteed(result: ComparisonResult) -> dict[str, RegisterGuarantees]:
 
 
 def _facts(result: ComparisonResult, variant: VariantManifest, run: RunResult) -> dict[str, str]:
-    """What the database says of its variants. A replica that has just joined is not told of by its master, but by the lab."""
+    """What the database says of its variants. A replica that has just joined is not reported by its master, but by the lab."""
     settings: dict[str, str] = dict(run.manifest.description.get("settings", {}))
     server = result.server(variant)
     if server and server.get("replicas"):

@@ -256,9 +256,9 @@ fn settings(control: &Control) -> Result<BTreeMap<String, String>, DriverError> 
     let reply = match control.ask(Call::get("/api/v2/config")) {
         Ok(reply) if reply.status.is_success() => reply,
         // Only operators are told.
-        Ok(reply) => return Ok(BTreeMap::from([("settings".to_owned(), format!("not told: {}", reply.shown()))])),
+        Ok(reply) => return Ok(BTreeMap::from([("settings".to_owned(), format!("not reported: {}", reply.shown()))])),
         Err(DriverError::Connection(words)) => {
-            return Ok(BTreeMap::from([("settings".to_owned(), format!("not told: {words}"))]));
+            return Ok(BTreeMap::from([("settings".to_owned(), format!("not reported: {words}"))]));
         }
         Err(other) => return Err(other),
     };

@@ -109,7 +109,7 @@ class NodeLoad(SummaryPart):
 
 
 class BeforeAndAfter(SummaryPart):
-    """A gauge before the change and at the end of its run; null where it was not told."""
+    """A gauge before the change and at the end of its run; null where it was not reported."""
 
     before: float | None
     after: float | None
