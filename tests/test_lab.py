@@ -86,7 +86,7 @@ def test_a_wrong_password_is_one_clear_message(lab_servers: dict[str, lab.Instan
         assert "wrong-secret" not in str(refused.value)
 
 
-def test_settings_reach_the_server_and_unknown_ones_are_refused(cli: Cli, lab_home: Path) -> None:
+def test_settings_reach_the_server(cli: Cli, lab_home: Path) -> None:
     ended = cli(
         "lab",
         "up",
@@ -103,13 +103,30 @@ def test_settings_reach_the_server_and_unknown_ones_are_refused(cli: Cli, lab_ho
     settings = json.loads(_engine.Target(ended.json["url"]).describe())["settings"]
     assert (settings["maxmemory"], settings["appendonly"]) == (str(123 * 1024 * 1024), "yes")
     assert cli("lab", "down", "small").exit_code == 0
-    for database, key in [("redis", "maxmemori"), ("postgresql", "shared_bufers"), ("mariadb", "innodb_bufer_pool_size"),
-                          ("questdb", "cairo.commit.mod"),
-                          ("ferretdb", "log-levl"), ("ferretdb+postgresql", "postgresql.shared_bufers"), ("influxdb", "data.wal-fsync-dely"), ("victoriametrics", "retentionPeriodd"), ("prometheus", "query.timeoutt"), ("opentsdb", "tsd.storage.fix_duplicate"), ("clickhouse", "max_threats"), ("iotdb", "wal_mod")]:  # fmt: skip
-        refused = cli("lab", "up", database, "--name", "wrong", "--server-setting", f"{key}=1")
-        assert refused.exit_code == 2
-        assert f"--server-setting {key}" in " ".join(refused.err.split())
-        assert not (lab_home / "instances" / "wrong").exists()
+
+
+@pytest.mark.parametrize(
+    ("database", "key"),
+    [
+        ("redis", "maxmemori"),
+        ("postgresql", "shared_bufers"),
+        ("mariadb", "innodb_bufer_pool_size"),
+        ("questdb", "cairo.commit.mod"),
+        ("ferretdb", "log-levl"),
+        ("ferretdb+postgresql", "postgresql.shared_bufers"),
+        ("influxdb", "data.wal-fsync-dely"),
+        ("victoriametrics", "retentionPeriodd"),
+        ("prometheus", "query.timeoutt"),
+        ("opentsdb", "tsd.storage.fix_duplicate"),
+        ("clickhouse", "max_threats"),
+        ("iotdb", "wal_mod"),
+    ],
+)
+def test_a_setting_that_the_server_does_not_know_is_refused(database: str, key: str, cli: Cli, lab_home: Path) -> None:
+    refused = cli("lab", "up", database, "--name", "wrong", "--server-setting", f"{key}=1")
+    assert refused.exit_code == 2
+    assert f"--server-setting {key}" in " ".join(refused.err.split())
+    assert not (lab_home / "instances" / "wrong").exists()
 
 
 @pytest.mark.parametrize(
