@@ -14,6 +14,7 @@ use crate::connection::{Body, Call, ENCODED};
 use crate::json::{Reader, Scalar};
 use crate::promql_columns::{InSeries, Source};
 use crate::protocol::{Reading, Scope};
+use crate::schema::{row_names, time_parameter};
 use crate::template::{Language, Piece, Template, quoted, tag_text};
 use crate::times::{Times, ms, now_ms, seconds, step_ms};
 
@@ -85,14 +86,7 @@ impl MetricsReading {
                 other => Some(other),
             }));
         }
-        let time = |key: &str, text: &Option<String>| {
-            let Some(text) = text else { return Ok(None) };
-            let place = text.strip_prefix(':').map(|name| operation.require_parameter(name)).transpose()?;
-            match place {
-                Some(place) if operation.parameters[place].value_type == Type::Timestamp => Ok(Some(place)),
-                _ => Err(SchemaError::at(format!("{path}.{key}"), format!("{text:?}: expected a timestamp, written as :name"))),
-            }
-        };
+        let time = |key: &str, text: &Option<String>| time_parameter(operation, key, text.as_deref());
         let (from, to, only) = (time("from", &text.from)?, time("to", &text.to)?, time("at", &text.at)?);
         if only.is_some() && (from.is_some() || to.is_some()) {
             return Err(SchemaError::at(format!("{path}.at"), "expected either at, or from and to").into());
@@ -105,11 +99,7 @@ impl MetricsReading {
             let message = "expected no step, or a query of Prometheus with [:range], from and to";
             return Err(SchemaError::at(format!("{path}.step"), message).into());
         }
-        let row = text.row.unwrap_or_else(|| operation.columns.iter().map(|column| column.name.clone()).collect());
-        if row.len() != operation.columns.len() {
-            let message = format!("expected {} names, one for each column of the operation", operation.columns.len());
-            return Err(SchemaError::at(format!("{path}.row"), message).into());
-        }
+        let row = row_names(operation, text.row)?;
         Ok(Self {
             name: operation.name.clone(),
             exports: text.export.is_some(),

@@ -12,6 +12,7 @@ use crate::answer::push;
 use crate::connection::{Body, Call, ENCODED};
 use crate::json::{Reader, Scalar};
 use crate::protocol::Reading;
+use crate::schema::row_names;
 use crate::template::{Form, Language, Piece, Template, append_number, identifier, quoted, tag_text};
 
 const LANGUAGE: Language = Language { identifiers: true, own: false };
@@ -57,11 +58,7 @@ impl InfluxReading {
             other => other,
         });
         let pieces = pieces.collect();
-        let row = text.row.unwrap_or_else(|| operation.columns.iter().map(|column| column.name.clone()).collect());
-        if row.len() != operation.columns.len() {
-            let message = format!("expected {} names, one for each column of the operation", operation.columns.len());
-            return Err(SchemaError::at(format!("{path}.row"), message).into());
-        }
+        let row = row_names(operation, text.row)?;
         Ok(Self {
             name: operation.name.clone(),
             head: format!("db={namespace}&epoch=u&chunked=true&q="),

@@ -15,6 +15,7 @@ use crate::connection::{Call, Reply};
 use crate::json::{Reader, Scalar};
 use crate::json_points::{decoded, encoded, tag};
 use crate::protocol::{Reading, Scope};
+use crate::schema::{row_names, time_parameter};
 use crate::times::step_ms;
 
 /// The unit of times: ms in µs.
@@ -96,14 +97,7 @@ impl PointsReading {
         };
         let metric = text.metric.split('.').map(part).collect::<Result<_, _>>()?;
         let tags = text.tags.iter().map(|(name, value)| Ok((name.clone(), part(value)?))).collect::<Result<_, SchemaError>>()?;
-        let time = |key: &str, text: &Option<String>| {
-            let Some(text) = text else { return Ok(None) };
-            let place = text.strip_prefix(':').map(|name| operation.require_parameter(name)).transpose()?;
-            match place {
-                Some(place) if operation.parameters[place].value_type == Type::Timestamp => Ok(Some(place)),
-                _ => Err(SchemaError::at(format!("{path}.{key}"), format!("{text:?}: expected a timestamp, written as :name"))),
-            }
-        };
+        let time = |key: &str, text: &Option<String>| time_parameter(operation, key, text.as_deref());
         let (from, to, at) = (time("from", &text.from)?, time("to", &text.to)?, time("at", &text.at)?);
         if at.is_some() && (from.is_some() || to.is_some()) {
             return Err(SchemaError::at(format!("{path}.at"), "expected either at, or from and to").into());
@@ -125,11 +119,7 @@ impl PointsReading {
             let message = "expected an aggregate besides it, because without one each series is in the answer";
             return Err(SchemaError::at(format!("{path}.group_by"), message).into());
         }
-        let row = text.row.unwrap_or_else(|| operation.columns.iter().map(|column| column.name.clone()).collect());
-        if row.len() != operation.columns.len() {
-            let message = format!("expected {} names, one for each column of the operation", operation.columns.len());
-            return Err(SchemaError::at(format!("{path}.row"), message).into());
-        }
+        let row = row_names(operation, text.row)?;
         Ok(Self {
             name: operation.name.clone(),
             prefix: scope.prefix.clone(),
