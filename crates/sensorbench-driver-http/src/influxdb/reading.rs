@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use percent_encoding::utf8_percent_encode;
 use sensorbench_driver::{
-    Column, ConversionError, DriverError, Operation, Parameter, Rows, SchemaError, Value, ValueRef, parse_part,
+    Column, ConversionError, DriverError, Operation, Parameter, Rows, Value, ValueRef, parse_part,
 };
 use serde::Deserialize;
 

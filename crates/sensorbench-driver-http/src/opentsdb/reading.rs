@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use sensorbench_driver::{
-    Column, ConversionError, DriverError, Operation, Parameter, Rows, SchemaError, Type, Value, ValueRef, parse_part,
+    Column, ConversionError, DriverError, Operation, Parameter, Rows, SchemaError, Value, ValueRef, parse_part,
 };
 use serde::Deserialize;
 use serde_json::json;
