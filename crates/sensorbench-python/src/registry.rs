@@ -49,6 +49,10 @@ const DATABASES: &[&dyn Database] = &[
     #[cfg(feature = "postgresql")]
     &sensorbench_driver_postgresql::PostgresqlWire(&sensorbench_driver_postgresql::Questdb),
     #[cfg(feature = "postgresql")]
+    &sensorbench_driver_postgresql::PostgresqlWire(&sensorbench_driver_postgresql::Cratedb),
+    #[cfg(feature = "postgresql")]
+    &sensorbench_driver_postgresql::PostgresqlWire(&sensorbench_driver_postgresql::Greptimedb),
+    #[cfg(feature = "postgresql")]
     &sensorbench_driver_postgresql::PostgresqlWire(&sensorbench_driver_postgresql::Timescaledb),
     #[cfg(feature = "redis")]
     &sensorbench_driver_redis::RedisDatabase,
