@@ -23,6 +23,10 @@ const DATABASES: &[&dyn Database] = &[
     #[cfg(feature = "http")]
     &sensorbench_driver_http::INFLUXDB2,
     #[cfg(feature = "http")]
+    &sensorbench_driver_http::INFLUXDB2_FLUX,
+    #[cfg(feature = "http")]
+    &sensorbench_driver_http::INFLUXDB3,
+    #[cfg(feature = "http")]
     &sensorbench_driver_http::VICTORIAMETRICS,
     #[cfg(feature = "http")]
     &sensorbench_driver_http::PROMETHEUS,

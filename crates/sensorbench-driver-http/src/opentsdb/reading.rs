@@ -14,7 +14,7 @@ use crate::answer::push;
 use crate::connection::{Call, Reply};
 use crate::json::{Reader, Scalar};
 use crate::json_points::{decoded, encoded, tag};
-use crate::protocol::{Reading, Scope};
+use crate::protocol::{AnswerState, Reading, Scope};
 use crate::schema::{row_names, time_parameter};
 use crate::times::step_ms;
 
@@ -308,7 +308,7 @@ impl Reading for PointsReading {
         says_unknown_name(reply)
     }
 
-    fn read(&self, line: &[u8], parameters: &[Value], rows: &mut Rows) -> Result<(), DriverError> {
+    fn read(&self, line: &[u8], parameters: &[Value], _: &mut AnswerState, rows: &mut Rows) -> Result<(), DriverError> {
         let times = self.times(parameters)?;
         let read = Reader::new(line).list(|reader| self.read_series(reader, times, rows));
         read.map_err(|error| self.refused(error))
@@ -402,7 +402,7 @@ mod tests {
             DAY_MS + 1999,
             DAY_MS + 2000
         );
-        raw().read(answer.as_bytes(), &values, &mut rows).unwrap();
+        raw().read(answer.as_bytes(), &values, &mut AnswerState::default(), &mut rows).unwrap();
         let read: Vec<_> = rows.iter().map(|row| (0..3).map(|column| row.value(column).to_value()).collect::<Vec<_>>()).collect();
         let row = |ms: i64, value| vec![Value::Timestamp(ms * 1000), Value::Double(value), Value::Text("a b".into())];
         assert_eq!(read, [row(DAY_MS, 1.5), row(DAY_MS + 1999, 7.0)], "what is beyond the range is not taken");
@@ -411,7 +411,8 @@ mod tests {
             (format!(r#"[{{"tags":{{"sensor":"/"}},"dps":{{"{DAY_MS}":1}}}}]"#), "nothing that was written"),
             (r#"[{"dps":{"x":1}}]"#.to_owned(), "expected a time in ms"),
         ] {
-            let refused = raw().read(line.as_bytes(), &values, &mut Rows::new()).unwrap_err().to_string();
+            let refused =
+                raw().read(line.as_bytes(), &values, &mut AnswerState::default(), &mut Rows::new()).unwrap_err().to_string();
             assert!(refused.contains(expected), "{refused}");
         }
     }
