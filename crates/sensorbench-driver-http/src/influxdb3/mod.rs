@@ -1,7 +1,7 @@
 //! InfluxDB 3: databases and tables, written by the line protocol at `/api/v3/write_lp` and read by SQL at `/api/v3/query_sql`, whose answers come
 //! as JSON Lines. sensorbench's namespace is a database. The token is in the place of the password; `auth=bearer`.
 //!
-//! An acknowledged write is in the object store, which takes it once a second; with the option `sync=off` it is acknowledged before that. Of a
+//! An acknowledged write is in the object store, which takes it once a second, and queries find it then; with the option `sync=off` it is acknowledged before that. Of a
 //! batch that is partly refused the rest stays, and the answer names each refused line.
 //!
 //! In `query`, `:name` in a condition is bound by the server; a tag is text, so that a number is compared with it as `:site@text`; `":sensor"` is
@@ -66,6 +66,11 @@ fn waits_for_store(target: &Target) -> bool {
     target.options.get(SYNC).is_none_or(|word| word != "off")
 }
 
+/// Where lines go that are acknowledged when they are in the object store.
+fn write_path(target: &Target) -> String {
+    format!("/api/v3/write_lp?db={}&precision=microsecond", target.namespace)
+}
+
 /// The rows of an answer to a question of control.
 fn ask<T: DeserializeOwned>(control: &Control, database: &str, query: &str) -> Result<Vec<T>, DriverError> {
     let reply = control.answer(call(database, query, ""))?;
@@ -105,7 +110,7 @@ fn marker_text(control: &Control, database: &str) -> Result<Option<String>, Driv
         return Ok(None);
     }
     // A marker that is written again is a later row: which of two rows of the same time stays is not certain for a while.
-    let newest = format!("SELECT mark FROM {MARK_TABLE} ORDER BY time DESC LIMIT 1");
+    let newest = format!("SELECT mark FROM {MARK_TABLE} WHERE mark IS NOT NULL ORDER BY time DESC LIMIT 1");
     let found: Vec<Found> = ask(control, database, &newest)?;
     Ok(found.into_iter().next().and_then(|row| row.mark).and_then(|mark| mark.as_str().map(str::to_owned)))
 }
@@ -175,7 +180,7 @@ impl Protocol for Influxdb3 {
     fn write_marker(&self, control: &Control, marker: &Marker) -> Result<(), DriverError> {
         let text = marker.to_text().replace('\\', "\\\\").replace('"', "\\\"");
         let line = format!("{MARK_TABLE} mark=\"{text}\" {}\n", next_ms() * 1000);
-        let written = control.answer(self.write(&control.target, line.into_bytes()));
+        let written = control.answer(Call::post(write_path(&control.target), line.into_bytes()));
         written.map(drop).map_err(|error| in_namespace(control, error))
     }
 
@@ -199,7 +204,7 @@ impl Protocol for Influxdb3 {
 
     fn write(&self, target: &Target, lines: Vec<u8>) -> Call {
         let no_sync = if waits_for_store(target) { "" } else { "&no_sync=true" };
-        Call::post(format!("/api/v3/write_lp?db={}&precision=microsecond{no_sync}", target.namespace), lines)
+        Call::post(format!("{}{no_sync}", write_path(target)), lines)
     }
 
     /// Each line that was refused is named; the others are in.
@@ -208,9 +213,13 @@ impl Protocol for Influxdb3 {
         rows.checked_sub(data.len() as u64)
     }
 
-    /// What InfluxDB has answered, it shows.
-    fn settle(&self, _: &Control) -> Result<(), DriverError> {
-        Ok(())
+    /// What is in the object store, queries find. Where writes do not wait for that, one that does comes after all of them.
+    fn settle(&self, control: &Control) -> Result<(), DriverError> {
+        if waits_for_store(&control.target) {
+            return Ok(());
+        }
+        let line = format!("{MARK_TABLE} settled=true {}\n", next_ms() * 1000);
+        control.answer(Call::post(write_path(&control.target), line.into_bytes())).map(drop)
     }
 
     fn count(&self, control: &Control, points: &Points) -> Result<u64, DriverError> {

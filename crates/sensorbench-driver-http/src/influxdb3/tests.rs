@@ -44,6 +44,7 @@ fn answer(asked: &Asked, databases: &mut Vec<String>, marker: &mut Option<String
             databases.retain(|name| !query.starts_with(&format!("db={name}&")));
             fine("")
         }
+        ("POST", "/api/v3/write_lp") if asked.body.starts_with("sensorbench settled") => (204, String::new()),
         ("POST", "/api/v3/write_lp") => match asked.body.strip_prefix("sensorbench mark=\"") {
             Some(line) => {
                 *marker = line.rsplit_once('"').map(|(text, _)| text.replace("\\\"", "\"").replace("\\\\", "\\"));
@@ -97,6 +98,16 @@ fn schema() -> Schema {
     .unwrap()
 }
 
+fn batch() -> RecordBatch {
+    let sensors = ["a", "b", "c"].map(ValueRef::Text);
+    RecordBatch::try_from_iter([
+        ("sensor", array_of(Type::Text, sensors.into_iter())),
+        ("time", array_of(Type::Timestamp, (0..3).map(ValueRef::Timestamp))),
+        ("value", array_of(Type::Double, (0..3).map(|value| ValueRef::Double(f64::from(value))))),
+    ])
+    .unwrap()
+}
+
 fn owner(id: &str) -> Owner {
     Owner { id: id.to_owned(), folder: "results".to_owned() }
 }
@@ -126,10 +137,17 @@ fn what_is_written_early_is_described() {
     let description = open(&stub, "").describe().unwrap();
     assert_eq!((description.database.as_str(), description.version.as_str()), ("InfluxDB 3", "3.11.2"));
     assert_eq!(description.settings["a write waits until it is"], "in the object store");
-    let early = open(&stub, "&sync=off");
+    let (early, batch) = (open(&stub, "&sync=off"), batch());
     assert_eq!(early.describe().unwrap().settings["a write waits until it is"], "in memory");
     early.guard(&owner("a")).create(&schema(), "", Intent::Create).unwrap();
-    assert!(stub.taken().iter().any(|request| request.line.ends_with("&precision=microsecond&no_sync=true")));
+    early
+        .load("readings", Box::new(RecordBatchIterator::new([Ok(batch.clone())], batch.schema())), &Progress::default())
+        .unwrap_err();
+    early.settle().unwrap();
+    let written: Vec<_> = stub.taken().into_iter().filter(|request| request.line.contains("write_lp")).collect();
+    let early = |request: &Asked| request.line.ends_with("&no_sync=true");
+    assert!(written.iter().all(|request| early(request) == request.body.starts_with("readings")), "{written:?}");
+    assert!(written.last().unwrap().body.starts_with("sensorbench settled=true "), "what waits comes last");
 }
 
 #[test]
@@ -137,12 +155,7 @@ fn rows_of_a_batch_that_is_taken_in_part_are_counted() {
     let stub = server();
     let driver = open(&stub, "");
     driver.guard(&owner("a")).create(&schema(), "", Intent::Create).unwrap();
-    let batch = RecordBatch::try_from_iter([
-        ("sensor", array_of(Type::Text, [ValueRef::Text("a"), ValueRef::Text("b"), ValueRef::Text("c")].into_iter())),
-        ("time", array_of(Type::Timestamp, (0..3).map(ValueRef::Timestamp))),
-        ("value", array_of(Type::Double, (0..3).map(|value| ValueRef::Double(f64::from(value))))),
-    ])
-    .unwrap();
+    let batch = batch();
     let (columns, progress) = (batch.schema(), Progress::default());
     let refused = driver.load("readings", Box::new(RecordBatchIterator::new([Ok(batch)], columns)), &progress).unwrap_err();
     assert!(
