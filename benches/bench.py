@@ -38,6 +38,8 @@ AIMS = {
 }
 # The lab starts them for their benches.
 HTTP_SERVERS = ("influxdb", "victoriametrics", "prometheus", "clickhouse", "iotdb")
+# With what follows the address: the database that a hand-written loop asks for.
+POSTGRESQL_WIRE_SERVERS = {"postgresql": "/postgres", "questdb": "/qdb"}
 
 
 def first_operation_s() -> float:
@@ -116,11 +118,18 @@ def _measure_overhead() -> None:
     )
     _cargo_bench("sensorbench-driver-duckdb", "overhead", library_variables())
     for name in HTTP_SERVERS:
-        print(
-            f"\nCPU time of {name} through the engine, against a hand-written loop over hyper (wanted: at most 1.1):", flush=True
-        )
-        with lab.borrowed(lab.ServerSpec(name, name=f"bench-{name}", stays=False)) as server:
-            _cargo_bench("sensorbench-driver-http", "overhead", {"SENSORBENCH_TEST_URL": _url_with_password(server)})
+        _measure_server(name, "sensorbench-driver-http", "hyper")
+    for name, database in POSTGRESQL_WIRE_SERVERS.items():
+        _measure_server(name, "sensorbench-driver-postgresql", "tokio-postgres", database)
+
+
+def _measure_server(name: str, crate: str, library: str, database: str = "") -> None:
+    """On a server of the lab, which is there for this alone."""
+    print(
+        f"\nCPU time of {name} through the engine, against a hand-written loop over {library} (wanted: at most 1.1):", flush=True
+    )
+    with lab.borrowed(lab.ServerSpec(name, name=f"bench-{name}", stays=False)) as server:
+        _cargo_bench(crate, "overhead", {"SENSORBENCH_TEST_URL": f"{_url_with_password(server)}{database}"})
 
 
 def _url_with_password(server: lab.Instance) -> str:

@@ -10,7 +10,7 @@ use std::io::Write;
 
 use sensorbench_driver::{ConversionError, ValueRef};
 
-use crate::points::{Name, Points};
+use crate::points::{Name, Points, all_or_nothing};
 use crate::samples::double;
 use crate::times::next_ms;
 
@@ -26,15 +26,10 @@ pub fn append<'a>(
     prefix: &str,
     value: impl Fn(usize) -> ValueRef<'a>,
 ) -> Result<(), ConversionError> {
-    let start = data.len();
-    let appended = try_append(points, data, prefix, value);
-    if appended.is_err() {
-        data.truncate(start);
-    }
-    appended
+    all_or_nothing(data, |data| append_fields(points, data, prefix, value))
 }
 
-fn try_append<'a>(
+fn append_fields<'a>(
     points: &Points,
     data: &mut Vec<u8>,
     prefix: &str,

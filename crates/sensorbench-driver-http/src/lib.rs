@@ -1,5 +1,6 @@
-//! Databases whose protocol is HTTP: InfluxDB 1 and 2, VictoriaMetrics, Prometheus, OpenTSDB, ClickHouse and IoTDB. A target is
-//! `influxdb://[[USER]:PASSWORD@]HOST[:PORT]`, `influxdb2://:TOKEN@HOST[:PORT]?org=ORGANISATION&auth=token`, `victoriametrics://…`,
+//! Databases whose protocol is HTTP: InfluxDB 1, 2 and 3, VictoriaMetrics, Prometheus, OpenTSDB, ClickHouse and IoTDB. A target is
+//! `influxdb://[[USER]:PASSWORD@]HOST[:PORT]`, `influxdb2://:TOKEN@HOST[:PORT]?org=ORGANISATION&auth=token`, `influxdb2+flux://…`,
+//! `influxdb3://:TOKEN@HOST[:PORT]?auth=bearer`, `victoriametrics://…`,
 //! `prometheus://…`, `opentsdb://…`, `clickhouse://…` or `iotdb://…`. What they share is here: connections that stay open, each with one request at a time, loading, and
 //! statements with parameters. Servers that take points differ in a [`protocol`], one module each; points are lines of the line protocol
 //! (`line`), samples of remote write (`samples`) or JSON (`json_points`). ClickHouse (`clickhouse`) and IoTDB (`iotdb`) have tables and SQL.
@@ -32,12 +33,14 @@
 //! its unit, labels that it would cut.
 
 mod answer;
+mod calendar;
 mod clickhouse;
 mod connection;
 mod control;
 mod driver;
 mod influxdb;
 mod influxdb2;
+mod influxdb3;
 mod iotdb;
 mod json;
 mod json_points;
@@ -56,6 +59,8 @@ mod samples;
 mod schema;
 mod session;
 mod sql;
+#[cfg(test)]
+mod stub;
 mod target;
 mod template;
 mod times;
@@ -67,6 +72,7 @@ pub use crate::clickhouse::ClickhouseDatabase;
 use crate::driver::HttpDriver;
 use crate::influxdb::Influxdb;
 use crate::influxdb2::Influxdb2;
+use crate::influxdb3::Influxdb3;
 pub use crate::iotdb::IotdbDatabase;
 use crate::opentsdb::Opentsdb;
 use crate::prometheus::Prometheus;
@@ -82,7 +88,13 @@ pub struct HttpDatabase(&'static dyn Protocol);
 pub const INFLUXDB: HttpDatabase = HttpDatabase(&Influxdb);
 
 /// InfluxDB 2.
-pub const INFLUXDB2: HttpDatabase = HttpDatabase(&Influxdb2);
+pub const INFLUXDB2: HttpDatabase = HttpDatabase(&Influxdb2 { reads_flux: false });
+
+/// InfluxDB 2, read by Flux.
+pub const INFLUXDB2_FLUX: HttpDatabase = HttpDatabase(&Influxdb2 { reads_flux: true });
+
+/// InfluxDB 3.
+pub const INFLUXDB3: HttpDatabase = HttpDatabase(&Influxdb3);
 
 /// VictoriaMetrics on one server.
 pub const VICTORIAMETRICS: HttpDatabase = HttpDatabase(&Victoriametrics);
@@ -126,7 +138,7 @@ mod tests {
 
     #[test]
     fn the_least_that_a_database_does_is_a_sound_schema() {
-        for database in [INFLUXDB, INFLUXDB2, VICTORIAMETRICS, PROMETHEUS, OPENTSDB] {
+        for database in [INFLUXDB, INFLUXDB2, INFLUXDB2_FLUX, INFLUXDB3, VICTORIAMETRICS, PROMETHEUS, OPENTSDB] {
             database.check(&database.no_op().unwrap()).unwrap();
         }
     }

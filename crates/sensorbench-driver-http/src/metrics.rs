@@ -28,6 +28,15 @@ pub fn read(control: &Control) -> Result<Vec<Sample>, DriverError> {
     Ok(String::from_utf8_lossy(&reply.body).lines().filter_map(sample).collect())
 }
 
+/// All samples that are numbers by their names, summed over buckets, shards and the like.
+pub fn sums(control: &Control) -> Result<BTreeMap<String, f64>, DriverError> {
+    let mut sums = BTreeMap::new();
+    for sample in read(control)?.into_iter().filter(|sample| sample.value.is_finite()) {
+        *sums.entry(sample.name).or_insert(0.0) += sample.value;
+    }
+    Ok(sums)
+}
+
 /// A line, or None where it is none.
 fn sample(line: &str) -> Option<Sample> {
     if line.starts_with('#') {

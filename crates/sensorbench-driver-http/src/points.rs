@@ -206,15 +206,10 @@ impl Points {
         prefix: &str,
         value: impl Fn(usize) -> ValueRef<'a>,
     ) -> Result<(), ConversionError> {
-        let start = line.len();
-        let appended = self.try_append(line, prefix, value);
-        if appended.is_err() {
-            line.truncate(start);
-        }
-        appended
+        all_or_nothing(line, |line| self.append_line(line, prefix, value))
     }
 
-    fn try_append<'a>(
+    fn append_line<'a>(
         &self,
         line: &mut Vec<u8>,
         prefix: &str,
@@ -278,6 +273,15 @@ impl Points {
             Time::Server => None,
         })
     }
+}
+
+/// Appends what `append` appends, and nothing where that fails.
+pub fn all_or_nothing(
+    data: &mut Vec<u8>,
+    append: impl FnOnce(&mut Vec<u8>) -> Result<(), ConversionError>,
+) -> Result<(), ConversionError> {
+    let start = data.len();
+    append(data).inspect_err(|_| data.truncate(start))
 }
 
 fn check_name(path: &str, name: &str) -> Result<(), SchemaError> {

@@ -13,7 +13,8 @@ use crate::answer::push;
 use crate::connection::{Body, Call, ENCODED};
 use crate::json::{Reader, Scalar};
 use crate::promql_columns::{InSeries, Source};
-use crate::protocol::{Reading, Scope};
+use crate::protocol::{AnswerState, Reading, Scope};
+use crate::schema::{row_names, time_parameter};
 use crate::template::{Language, Piece, Template, quoted, tag_text};
 use crate::times::{Times, ms, now_ms, seconds, step_ms};
 
@@ -85,14 +86,7 @@ impl MetricsReading {
                 other => Some(other),
             }));
         }
-        let time = |key: &str, text: &Option<String>| {
-            let Some(text) = text else { return Ok(None) };
-            let place = text.strip_prefix(':').map(|name| operation.require_parameter(name)).transpose()?;
-            match place {
-                Some(place) if operation.parameters[place].value_type == Type::Timestamp => Ok(Some(place)),
-                _ => Err(SchemaError::at(format!("{path}.{key}"), format!("{text:?}: expected a timestamp, written as :name"))),
-            }
-        };
+        let time = |key: &str, text: &Option<String>| time_parameter(operation, key, text.as_deref());
         let (from, to, only) = (time("from", &text.from)?, time("to", &text.to)?, time("at", &text.at)?);
         if only.is_some() && (from.is_some() || to.is_some()) {
             return Err(SchemaError::at(format!("{path}.at"), "expected either at, or from and to").into());
@@ -105,11 +99,7 @@ impl MetricsReading {
             let message = "expected no step, or a query of Prometheus with [:range], from and to";
             return Err(SchemaError::at(format!("{path}.step"), message).into());
         }
-        let row = text.row.unwrap_or_else(|| operation.columns.iter().map(|column| column.name.clone()).collect());
-        if row.len() != operation.columns.len() {
-            let message = format!("expected {} names, one for each column of the operation", operation.columns.len());
-            return Err(SchemaError::at(format!("{path}.row"), message).into());
-        }
+        let row = row_names(operation, text.row)?;
         Ok(Self {
             name: operation.name.clone(),
             exports: text.export.is_some(),
@@ -358,7 +348,7 @@ impl Reading for MetricsReading {
         Ok(Some(Call { path: path.to_owned(), body: Some(Body::Form(form)) }))
     }
 
-    fn read(&self, line: &[u8], parameters: &[Value], rows: &mut Rows) -> Result<(), DriverError> {
+    fn read(&self, line: &[u8], parameters: &[Value], _: &mut AnswerState, rows: &mut Rows) -> Result<(), DriverError> {
         let times = self.times(parameters)?;
         let mut reader = Reader::new(line);
         let is_line = self.exports && self.export == Export::Lines;
@@ -432,7 +422,7 @@ mod tests {
         let export = reading(json!({"export": "::m_v", "from": ":from", "to": ":to", "row": row})).unwrap();
         let mut rows = Rows::new();
         let line = br#"{"metric":{"__name__":"ours:m_v","site":"7"},"values":[1.5,null,9],"timestamps":[1000,2000,3000]}"#;
-        export.read(line, &parameters("a", 0, 2_001_000), &mut rows).unwrap();
+        export.read(line, &parameters("a", 0, 2_001_000), &mut AnswerState::default(), &mut rows).unwrap();
         let values: Vec<_> =
             rows.iter().map(|row| (0..3).map(|column| row.value(column).to_value()).collect::<Vec<_>>()).collect();
         let row = |time: i64, value| vec![Value::Timestamp(time), value, Value::Integer(7)];
@@ -443,7 +433,13 @@ mod tests {
         );
         let other = br#"{"status":"success","data":{"resultType":"matrix","result":[]}}"#;
         let query = reading(json!({"query": "::m_v", "row": ["site", "value", "site"]})).unwrap();
-        assert!(query.read(other, &parameters("a", 0, 1), &mut rows).unwrap_err().to_string().contains("expected a vector"));
+        assert!(
+            query
+                .read(other, &parameters("a", 0, 1), &mut AnswerState::default(), &mut rows)
+                .unwrap_err()
+                .to_string()
+                .contains("expected a vector")
+        );
     }
 
     #[test]
@@ -455,7 +451,7 @@ mod tests {
         assert_eq!(sent(&export, &values).unwrap(), "/api/v1/query query=ours:m_v[2000ms]&time=2.999");
         let mut rows = Rows::new();
         let answer = br#"{"status":"success","data":{"resultType":"matrix","result":[{"metric":{"site":"7"},"values":[[0.999,"1"],[1,"2"],[2.5,"+Inf"]]}]}}"#;
-        export.read(answer, &values, &mut rows).unwrap();
+        export.read(answer, &values, &mut AnswerState::default(), &mut rows).unwrap();
         let read = |rows: &Rows| rows.iter().map(|row| (row.value(0).to_value(), row.value(1).to_value())).collect::<Vec<_>>();
         let row_of = |ms: i64, value| (Value::Timestamp(ms * 1000), Value::Double(value));
         assert_eq!(read(&rows), [row_of(1000, 2.0), row_of(2500, f64::INFINITY)]);
@@ -468,7 +464,7 @@ mod tests {
             let mut rows = Rows::new();
             let answer =
                 br#"{"data":{"resultType":"matrix","result":[{"metric":{"site":"7"},"values":[[1.999,"1"],[2.999,"2"]]}]}}"#;
-            means.read(answer, &values, &mut rows).unwrap();
+            means.read(answer, &values, &mut AnswerState::default(), &mut rows).unwrap();
             assert_eq!(read(&rows), [row_of(1000, 1.0), row_of(2000, 2.0)]);
             let uneven = means.call(&parameters("a", 0, 1_500_000)).unwrap_err().to_string();
             assert!(uneven.contains("no whole number of steps"), "{uneven}");

@@ -22,6 +22,8 @@ pub struct Scope {
     pub namespace: String,
     /// What stands before the names of measurements.
     pub prefix: String,
+    /// Where queries are sent, where that depends on the target.
+    pub queries: String,
     /// Whether a stretch of time in PromQL has both of its ends; else it begins after its start.
     pub ranges_include_start: bool,
 }
@@ -29,7 +31,7 @@ pub struct Scope {
 impl Scope {
     /// A namespace with the names of its measurements.
     pub fn new(namespace: impl Into<String>, prefix: impl Into<String>) -> Self {
-        Self { namespace: namespace.into(), prefix: prefix.into(), ranges_include_start: false }
+        Self { namespace: namespace.into(), prefix: prefix.into(), queries: String::new(), ranges_include_start: false }
     }
 }
 
@@ -164,6 +166,20 @@ pub trait Reading: Send + Sync {
         false
     }
 
-    /// Appends the rows of a line of the answer.
-    fn read(&self, line: &[u8], parameters: &[Value], rows: &mut Rows) -> Result<(), DriverError>;
+    /// Appends the rows of a line of the answer. `state` is what earlier lines of the same answer said.
+    fn read(&self, line: &[u8], parameters: &[Value], state: &mut AnswerState, rows: &mut Rows) -> Result<(), DriverError>;
+}
+
+/// What the lines of an answer say of those that follow, where a line alone does not say everything.
+#[derive(Debug, Default)]
+pub enum AnswerState {
+    /// Nothing was said yet.
+    #[default]
+    Begins,
+    /// A line follows that has the names of columns.
+    Names,
+    /// Rows follow, in which the columns of the operation are in these places.
+    Rows(Vec<usize>),
+    /// What follows says why the server gave up.
+    Refusal,
 }

@@ -15,7 +15,7 @@ use std::borrow::Cow;
 use sensorbench_driver::{ConversionError, ValueRef};
 
 use crate::line::exact_in_double;
-use crate::points::{Name, Points};
+use crate::points::{Name, Points, all_or_nothing};
 use crate::times::next_ms;
 
 pub const METRIC_LABEL: &str = "__name__";
@@ -36,21 +36,7 @@ pub fn append<'a>(
     prefix: &str,
     value: impl Fn(usize) -> ValueRef<'a>,
 ) -> Result<(), ConversionError> {
-    let start = data.len();
-    let appended = try_append(points, data, prefix, value);
-    if appended.is_err() {
-        data.truncate(start);
-    }
-    appended
-}
-
-fn try_append<'a>(
-    points: &Points,
-    data: &mut Vec<u8>,
-    prefix: &str,
-    value: impl Fn(usize) -> ValueRef<'a>,
-) -> Result<(), ConversionError> {
-    for_each(points, prefix, value, |labels, time, value| append_series(data, labels, time, value))
+    all_or_nothing(data, |data| for_each(points, prefix, value, |labels, time, value| append_series(data, labels, time, value)))
 }
 
 /// Visits the samples of a row, one for each of its fields: labels in the order of their names, the metric's own among them, the time in ms,

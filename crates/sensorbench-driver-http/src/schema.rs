@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use sensorbench_driver::{DriverError, Operation, Schema, SchemaError, Value, parse_part};
+use sensorbench_driver::{DriverError, Operation, Schema, SchemaError, Type, Value, parse_part};
 use serde::Deserialize;
 use serde_json::Value as Json;
 
@@ -27,6 +27,34 @@ struct Settle {}
 #[serde(deny_unknown_fields)]
 struct WriteText {
     write: String,
+}
+
+/// Names of what becomes the columns of a row: what the statement says, or the names of the operation's columns.
+///
+/// Fails where the statement names another number of them.
+pub fn row_names(operation: &Operation, named: Option<Vec<String>>) -> Result<Vec<String>, SchemaError> {
+    let columns = &operation.columns;
+    match named {
+        None => Ok(columns.iter().map(|column| column.name.clone()).collect()),
+        Some(names) if names.len() == columns.len() => Ok(names),
+        Some(_) => Err(SchemaError::at(
+            format!("operation.{}.row", operation.name),
+            format!("expected {} names, one for each column of the operation", columns.len()),
+        )),
+    }
+}
+
+/// The place of the timestamp parameter that a key of the statement names as `:name`; None where the statement has no such key.
+pub fn time_parameter(operation: &Operation, key: &str, text: Option<&str>) -> Result<Option<usize>, SchemaError> {
+    let Some(text) = text else { return Ok(None) };
+    let place = text.strip_prefix(':').map(|name| operation.require_parameter(name)).transpose()?;
+    match place {
+        Some(place) if operation.parameters[place].value_type == Type::Timestamp => Ok(Some(place)),
+        _ => Err(SchemaError::at(
+            format!("operation.{}.{key}", operation.name),
+            format!("{text:?}: expected a timestamp, written as :name"),
+        )),
+    }
 }
 
 /// An operation, ready to be executed.

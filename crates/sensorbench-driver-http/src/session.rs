@@ -7,7 +7,7 @@ use futures::future::LocalBoxFuture;
 use sensorbench_driver::{AsyncConnector, AsyncSession, DriverError, Executing, Request, Rows, Value};
 
 use crate::pool::Pool;
-use crate::protocol::{Protocol, Reading};
+use crate::protocol::{AnswerState, Protocol, Reading};
 use crate::schema::Prepared;
 use crate::target::Target;
 
@@ -75,12 +75,13 @@ impl AsyncSession for HttpSession {
 impl HttpSession {
     async fn read(&self, reading: &dyn Reading, parameters: &[Value], rows: &mut Rows) -> Result<(), DriverError> {
         let Some(call) = reading.call(parameters)? else { return Ok(()) };
-        let mut lines = Lines::default();
-        let reply = self.pool.exchange(call, |data| lines.take(data, |line| reading.read(line, parameters, rows))).await?;
+        let (mut lines, mut state) = (Lines::default(), AnswerState::default());
+        let mut read = |line: &[u8]| reading.read(line, parameters, &mut state, rows);
+        let reply = self.pool.exchange(call, |data| lines.take(data, &mut read)).await?;
         if !reply.status.is_success() {
             return if reading.finds_nothing(&reply) { Ok(()) } else { Err(DriverError::Statement(reply.shown())) };
         }
-        lines.finish(|line| reading.read(line, parameters, rows))
+        lines.finish(read)
     }
 
     async fn write(&self, point: Vec<u8>) -> Result<(), DriverError> {

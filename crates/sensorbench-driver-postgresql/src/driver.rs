@@ -14,7 +14,7 @@ use crate::dialect::BulkLoad;
 use crate::lines;
 use crate::namespace::Namespace;
 use crate::statement::OperationStatement;
-use crate::wire::{Connector, Control, LoadOrder, Target, check_tables, copy, errors, run};
+use crate::wire::{Connector, Control, LoadOrder, Target, check_tables, copy, errors, insert_many, run};
 
 /// A target of whichever dialect.
 pub struct WireDriver {
@@ -96,6 +96,7 @@ impl Driver for WireDriver {
         match self.target.dialect.bulk_load() {
             BulkLoad::Copy => copy(&order, rows),
             BulkLoad::Lines => lines::load(&order, rows),
+            BulkLoad::Inserts => insert_many(&order, rows),
         }
     }
 
@@ -106,7 +107,7 @@ impl Driver for WireDriver {
             self.catch_up(client).await?;
             run(schema.settle(), client, &self.target).await?;
             self.catch_up(client).await?;
-            self.target.dialect.flush(client).await.map_err(self.refused())
+            self.target.dialect.flush(client, &self.target.namespace).await.map_err(self.refused())
         })
     }
 

@@ -5,7 +5,8 @@
 //! [`Dialect`](dialect::Dialect): a file in `dialect/`, and one line where databases are registered.
 //!
 //! Options of PostgreSQL's URL besides those of every server: `synchronous_commit` (on, off, local, remote_write or remote_apply), set
-//! in every session; the server's own if not given. QuestDB's are in `dialect/questdb/`.
+//! in every session; the server's own if not given. Those of other
+//! databases are in `dialect/`.
 
 mod database;
 pub mod dialect;
@@ -16,4 +17,4 @@ mod statement;
 mod wire;
 
 pub use database::PostgresqlWire;
-pub use dialect::{Postgresql, Questdb, Timescaledb};
+pub use dialect::{Cratedb, Greptimedb, Postgresql, Questdb, Timescaledb};

@@ -1,5 +1,6 @@
 //! PostgreSQL keeps the driver contract, and what else is promised of its driver.
 
+mod by_url;
 mod common;
 mod questdb;
 

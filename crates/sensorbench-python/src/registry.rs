@@ -23,6 +23,10 @@ const DATABASES: &[&dyn Database] = &[
     #[cfg(feature = "http")]
     &sensorbench_driver_http::INFLUXDB2,
     #[cfg(feature = "http")]
+    &sensorbench_driver_http::INFLUXDB2_FLUX,
+    #[cfg(feature = "http")]
+    &sensorbench_driver_http::INFLUXDB3,
+    #[cfg(feature = "http")]
     &sensorbench_driver_http::VICTORIAMETRICS,
     #[cfg(feature = "http")]
     &sensorbench_driver_http::PROMETHEUS,
@@ -48,6 +52,10 @@ const DATABASES: &[&dyn Database] = &[
     &sensorbench_driver_postgresql::PostgresqlWire(&sensorbench_driver_postgresql::Postgresql),
     #[cfg(feature = "postgresql")]
     &sensorbench_driver_postgresql::PostgresqlWire(&sensorbench_driver_postgresql::Questdb),
+    #[cfg(feature = "postgresql")]
+    &sensorbench_driver_postgresql::PostgresqlWire(&sensorbench_driver_postgresql::Cratedb),
+    #[cfg(feature = "postgresql")]
+    &sensorbench_driver_postgresql::PostgresqlWire(&sensorbench_driver_postgresql::Greptimedb),
     #[cfg(feature = "postgresql")]
     &sensorbench_driver_postgresql::PostgresqlWire(&sensorbench_driver_postgresql::Timescaledb),
     #[cfg(feature = "redis")]

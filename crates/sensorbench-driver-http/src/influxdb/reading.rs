@@ -3,15 +3,14 @@
 use std::borrow::Cow;
 
 use percent_encoding::utf8_percent_encode;
-use sensorbench_driver::{
-    Column, ConversionError, DriverError, Operation, Parameter, Rows, SchemaError, Value, ValueRef, parse_part,
-};
+use sensorbench_driver::{Column, ConversionError, DriverError, Operation, Parameter, Rows, Value, ValueRef, parse_part};
 use serde::Deserialize;
 
 use crate::answer::push;
 use crate::connection::{Body, Call, ENCODED};
 use crate::json::{Reader, Scalar};
-use crate::protocol::Reading;
+use crate::protocol::{AnswerState, Reading};
+use crate::schema::row_names;
 use crate::template::{Form, Language, Piece, Template, append_number, identifier, quoted, tag_text};
 
 const LANGUAGE: Language = Language { identifiers: true, own: false };
@@ -57,11 +56,7 @@ impl InfluxReading {
             other => other,
         });
         let pieces = pieces.collect();
-        let row = text.row.unwrap_or_else(|| operation.columns.iter().map(|column| column.name.clone()).collect());
-        if row.len() != operation.columns.len() {
-            let message = format!("expected {} names, one for each column of the operation", operation.columns.len());
-            return Err(SchemaError::at(format!("{path}.row"), message).into());
-        }
+        let row = row_names(operation, text.row)?;
         Ok(Self {
             name: operation.name.clone(),
             head: format!("db={namespace}&epoch=u&chunked=true&q="),
@@ -212,7 +207,7 @@ impl Reading for InfluxReading {
         Ok(Some(Call { path: "/query".to_owned(), body: Some(Body::Form(form)) }))
     }
 
-    fn read(&self, line: &[u8], _: &[Value], rows: &mut Rows) -> Result<(), DriverError> {
+    fn read(&self, line: &[u8], _: &[Value], _: &mut AnswerState, rows: &mut Rows) -> Result<(), DriverError> {
         let mut refusal = None;
         self.read_chunk(&mut Reader::new(line), rows, &mut refusal).map_err(|error| self.refused(error))?;
         refusal.map_or(Ok(()), |text| Err(DriverError::Statement(text)))
@@ -273,20 +268,27 @@ mod tests {
         let mut rows = Rows::new();
         let line = br#"{"results":[{"statement_id":0,"series":[{"name":"m","tags":{"site":"5"},"columns":["time","v"],"values":[[1,0.5],[2,null]]},
             {"name":"m","tags":{"site":"6"},"columns":["time","v"],"values":[[1,7]],"partial":true}]}]}"#;
-        reading("SELECT v FROM m GROUP BY site", Some(&["site", "v"])).read(line, &[], &mut rows).unwrap();
+        reading("SELECT v FROM m GROUP BY site", Some(&["site", "v"]))
+            .read(line, &[], &mut AnswerState::default(), &mut rows)
+            .unwrap();
         let values: Vec<_> = rows.iter().map(|row| [row.value(0).to_value(), row.value(1).to_value()]).collect();
         assert_eq!(
             values,
             [[Value::Integer(5), Value::Double(0.5)], [Value::Integer(5), Value::Null], [Value::Integer(6), Value::Double(7.0)]]
         );
-        let missing = reading("SELECT v FROM m", None).read(line, &[], &mut Rows::new()).unwrap_err().to_string();
+        let missing = reading("SELECT v FROM m", None)
+            .read(line, &[], &mut AnswerState::default(), &mut Rows::new())
+            .unwrap_err()
+            .to_string();
         assert!(missing.contains("the answer has no column value; it has time, v"), "{missing}");
     }
 
     #[test]
     fn what_the_server_refuses_is_an_error_in_its_words() {
         for line in ["{\"error\":\"no such thing\"}", "{\"results\":[{\"statement_id\":0,\"error\":\"no such thing\"}]}"] {
-            let error = reading("SELECT value FROM m", None).read(line.as_bytes(), &[], &mut Rows::new()).unwrap_err();
+            let error = reading("SELECT value FROM m", None)
+                .read(line.as_bytes(), &[], &mut AnswerState::default(), &mut Rows::new())
+                .unwrap_err();
             assert!(matches!(&error, DriverError::Statement(text) if text == "no such thing"), "{error}");
         }
     }

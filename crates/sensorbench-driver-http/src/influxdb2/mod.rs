@@ -4,7 +4,9 @@
 //! Its contract test runs by hand, because the server takes too long to build for each run of the tests.
 //!
 //! The token is in the place of the password, with `auth=token`. Schema files are those of InfluxDB 1; what points are and what is done with them is
-//! as there. Flux is not used: its makers keep it in maintenance alone, and InfluxQL expresses the same operations for both.
+//! as there. `influxdb2+flux://` reads by Flux instead, and has schema files of its own ([`flux`]): the bucket is `::bucket` in them.
+
+mod flux;
 
 use std::collections::BTreeMap;
 
@@ -14,6 +16,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value as Json, json};
 
+use self::flux::FluxReading;
 use crate::connection::{Call, ENCODED, Reply};
 use crate::control::Control;
 use crate::influxdb::{Influxdb, in_namespace, marker_line, marker_text, shard_seconds};
@@ -38,7 +41,11 @@ const SETTINGS: [&str; 7] = [
     "storage-max-concurrent-compactions",
 ];
 
-pub struct Influxdb2;
+/// InfluxDB 2, by the language that it is read in.
+pub struct Influxdb2 {
+    /// Flux, and else InfluxQL.
+    pub reads_flux: bool,
+}
 
 #[derive(Deserialize)]
 struct Bucket {
@@ -110,6 +117,10 @@ fn own_bucket(control: &Control) -> Result<Option<Bucket>, DriverError> {
 
 impl Protocol for Influxdb2 {
     fn about(&self) -> About {
+        if self.reads_flux {
+            let summary = "time series with tags and fields: InfluxDB 2, line protocol and Flux";
+            return About { schemas: "flux", ..About::server("influxdb2+flux", summary) };
+        }
         About {
             schemas: "influxdb",
             ..About::server("influxdb2", "time series with tags and fields: InfluxDB 2, line protocol and InfluxQL")
@@ -230,20 +241,31 @@ impl Protocol for Influxdb2 {
     }
 
     fn status(&self, control: &Control) -> Result<BTreeMap<String, f64>, DriverError> {
-        let mut status = BTreeMap::new();
-        for sample in metrics::read(control)?.into_iter().filter(|sample| sample.value.is_finite()) {
-            // Over buckets, shards and the like.
-            *status.entry(sample.name).or_insert(0.0) += sample.value;
-        }
-        Ok(status)
+        metrics::sums(control)
     }
 
     fn reading(&self, scope: &Scope, operation: &Operation) -> Result<Box<dyn Reading>, DriverError> {
-        Influxdb.reading(scope, operation)
+        if !self.reads_flux {
+            return Influxdb.reading(scope, operation);
+        }
+        Ok(Box::new(FluxReading::of(scope.queries.clone(), &scope.namespace, operation)?))
+    }
+
+    /// The names of measurements need no prefix; queries of Flux need the organisation.
+    fn scope(&self, control: &Control) -> Result<Scope, DriverError> {
+        let queries = format!("/api/v2/query?org={}", organisation(&control.target)?);
+        Ok(Scope { queries, ..Scope::new(&control.target.namespace, "") })
     }
 
     fn no_op(&self) -> Json {
-        Influxdb.no_op()
+        if !self.reads_flux {
+            return Influxdb.no_op();
+        }
+        json!({
+            "name": "nothing",
+            "columns": [{"name": "one", "type": "double"}],
+            "statement": {"query": "import \"array\"\narray.from(rows: [{one: 1.0}])"},
+        })
     }
 }
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use sensorbench_driver::{
-    Column, ConversionError, DriverError, Operation, Parameter, Rows, SchemaError, Type, Value, ValueRef, parse_part,
+    Column, ConversionError, DriverError, Operation, Parameter, Rows, SchemaError, Value, ValueRef, parse_part,
 };
 use serde::Deserialize;
 use serde_json::json;
@@ -14,7 +14,8 @@ use crate::answer::push;
 use crate::connection::{Call, Reply};
 use crate::json::{Reader, Scalar};
 use crate::json_points::{decoded, encoded, tag};
-use crate::protocol::{Reading, Scope};
+use crate::protocol::{AnswerState, Reading, Scope};
+use crate::schema::{row_names, time_parameter};
 use crate::times::step_ms;
 
 /// The unit of times: ms in µs.
@@ -96,14 +97,7 @@ impl PointsReading {
         };
         let metric = text.metric.split('.').map(part).collect::<Result<_, _>>()?;
         let tags = text.tags.iter().map(|(name, value)| Ok((name.clone(), part(value)?))).collect::<Result<_, SchemaError>>()?;
-        let time = |key: &str, text: &Option<String>| {
-            let Some(text) = text else { return Ok(None) };
-            let place = text.strip_prefix(':').map(|name| operation.require_parameter(name)).transpose()?;
-            match place {
-                Some(place) if operation.parameters[place].value_type == Type::Timestamp => Ok(Some(place)),
-                _ => Err(SchemaError::at(format!("{path}.{key}"), format!("{text:?}: expected a timestamp, written as :name"))),
-            }
-        };
+        let time = |key: &str, text: &Option<String>| time_parameter(operation, key, text.as_deref());
         let (from, to, at) = (time("from", &text.from)?, time("to", &text.to)?, time("at", &text.at)?);
         if at.is_some() && (from.is_some() || to.is_some()) {
             return Err(SchemaError::at(format!("{path}.at"), "expected either at, or from and to").into());
@@ -125,11 +119,7 @@ impl PointsReading {
             let message = "expected an aggregate besides it, because without one each series is in the answer";
             return Err(SchemaError::at(format!("{path}.group_by"), message).into());
         }
-        let row = text.row.unwrap_or_else(|| operation.columns.iter().map(|column| column.name.clone()).collect());
-        if row.len() != operation.columns.len() {
-            let message = format!("expected {} names, one for each column of the operation", operation.columns.len());
-            return Err(SchemaError::at(format!("{path}.row"), message).into());
-        }
+        let row = row_names(operation, text.row)?;
         Ok(Self {
             name: operation.name.clone(),
             prefix: scope.prefix.clone(),
@@ -318,7 +308,7 @@ impl Reading for PointsReading {
         says_unknown_name(reply)
     }
 
-    fn read(&self, line: &[u8], parameters: &[Value], rows: &mut Rows) -> Result<(), DriverError> {
+    fn read(&self, line: &[u8], parameters: &[Value], _: &mut AnswerState, rows: &mut Rows) -> Result<(), DriverError> {
         let times = self.times(parameters)?;
         let read = Reader::new(line).list(|reader| self.read_series(reader, times, rows));
         read.map_err(|error| self.refused(error))
@@ -412,7 +402,7 @@ mod tests {
             DAY_MS + 1999,
             DAY_MS + 2000
         );
-        raw().read(answer.as_bytes(), &values, &mut rows).unwrap();
+        raw().read(answer.as_bytes(), &values, &mut AnswerState::default(), &mut rows).unwrap();
         let read: Vec<_> = rows.iter().map(|row| (0..3).map(|column| row.value(column).to_value()).collect::<Vec<_>>()).collect();
         let row = |ms: i64, value| vec![Value::Timestamp(ms * 1000), Value::Double(value), Value::Text("a b".into())];
         assert_eq!(read, [row(DAY_MS, 1.5), row(DAY_MS + 1999, 7.0)], "what is beyond the range is not taken");
@@ -421,7 +411,8 @@ mod tests {
             (format!(r#"[{{"tags":{{"sensor":"/"}},"dps":{{"{DAY_MS}":1}}}}]"#), "nothing that was written"),
             (r#"[{"dps":{"x":1}}]"#.to_owned(), "expected a time in ms"),
         ] {
-            let refused = raw().read(line.as_bytes(), &values, &mut Rows::new()).unwrap_err().to_string();
+            let refused =
+                raw().read(line.as_bytes(), &values, &mut AnswerState::default(), &mut Rows::new()).unwrap_err().to_string();
             assert!(refused.contains(expected), "{refused}");
         }
     }

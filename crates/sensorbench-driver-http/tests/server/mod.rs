@@ -47,7 +47,9 @@ pub fn send(method: &str, path: &str, body: &str) -> (u16, String) {
     let kind = match path {
         path if path.starts_with("/api/put") || path.starts_with("/api/suggest") => "Content-Type: application/json\r\n",
         path if path.starts_with("/query") => "Content-Type: application/x-www-form-urlencoded\r\n",
-        path if path.starts_with("/rest/") => "Content-Type: application/json\r\n",
+        path if path.starts_with("/rest/") || path.starts_with("/api/v3/configure") || path.starts_with("/api/v3/query") => {
+            "Content-Type: application/json\r\n"
+        }
         _ => "",
     };
     let mut stream = TcpStream::connect(host).expect("the server answers");

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use sensorbench_driver::{Description, Size};
+use sensorbench_driver::{Description, DriverError, Size, TargetUrl};
 use tokio_postgres::{Client, Error};
+
+use crate::wire::errors;
 
 /// Settings that matter to speed and durability.
 const SETTINGS: [&str; 11] = [
@@ -66,8 +68,13 @@ async fn may_checkpoint(client: &Client) -> Result<bool, Error> {
 
 /// Bytes of the tables and indexes in a schema. The write-ahead log belongs to the whole server and is not in it.
 pub async fn size(client: &Client, namespace: &str) -> Result<Size, Error> {
+    size_of_parts(client, PARTS, namespace).await
+}
+
+/// The size of a namespace by a query that answers, for its name as `$1`, with names of parts and their bytes.
+pub async fn size_of_parts(client: &Client, query: &str, namespace: &str) -> Result<Size, Error> {
     let mut parts = BTreeMap::new();
-    for row in client.query(PARTS, &[&namespace]).await? {
+    for row in client.query(query, &[&namespace]).await? {
         parts.insert(row.try_get(0)?, row.try_get::<_, i64>(1)? as u64);
     }
     let total_bytes = parts.values().sum();
@@ -89,6 +96,30 @@ pub async fn status(client: &Client) -> Result<BTreeMap<String, f64>, Error> {
     let size = client.query_one("SELECT pg_catalog.pg_database_size(pg_catalog.current_database())", &[]).await?;
     status.insert("database.size_bytes".to_owned(), size.try_get::<_, i64>(0)? as f64);
     Ok(status)
+}
+
+/// Counters and gauges by a query that answers with one row of integers, which get these names; null is none.
+pub async fn counters(client: &Client, query: &str, names: &[&str]) -> Result<BTreeMap<String, f64>, Error> {
+    let row = client.query_one(query, &[]).await?;
+    let mut status = BTreeMap::new();
+    for (place, name) in names.iter().enumerate() {
+        if let Some(number) = row.try_get::<_, Option<i64>>(place)? {
+            status.insert((*name).to_owned(), number as f64);
+        }
+    }
+    Ok(status)
+}
+
+/// Whether a query that only one product answers is answered. Fails with the server's words, and what to do.
+pub async fn check_product(client: &Client, query: &str, place: &str, url: &TargetUrl, product: &str) -> Result<(), DriverError> {
+    match client.query(query, &[]).await {
+        Ok(_) => Ok(()),
+        Err(error) if errors::is_loss(&error) => Err(errors::lost(place, &error)),
+        Err(error) => Err(url.error(format!(
+            "{place}: the server does not answer as {product} does: {}; name the database that it is, as postgresql:// for PostgreSQL",
+            errors::describe(&error)
+        ))),
+    }
 }
 
 /// Adds the numbers of a row, which has other columns in every version of the server.

@@ -4,6 +4,8 @@
 //! How a dialect is asked for the plan of a statement is data of the control plane, by [`About::schemas`].
 
 mod catalog;
+mod cratedb;
+mod greptimedb;
 mod postgresql;
 pub mod questdb;
 mod timescaledb;
@@ -17,8 +19,10 @@ use tokio_postgres::error::{DbError, SqlState};
 use tokio_postgres::{Client, Error};
 
 use crate::statement::OperationStatement;
-use crate::wire::values::Nulls;
+use crate::wire::values::Limits;
 
+pub use self::cratedb::Cratedb;
+pub use self::greptimedb::Greptimedb;
 pub use self::postgresql::Postgresql;
 pub use self::questdb::Questdb;
 pub use self::timescaledb::Timescaledb;
@@ -38,6 +42,8 @@ pub enum BulkLoad {
     Copy,
     /// By lines over HTTP, as QuestDB takes them.
     Lines,
+    /// By inserts of many rows each, where there is no COPY.
+    Inserts,
 }
 
 /// One database that speaks PostgreSQL's protocol. Texts are SQL; `namespace` is the name of sensorbench's schema, not quoted.
@@ -116,9 +122,9 @@ pub trait Dialect: Send + Sync {
         false
     }
 
-    /// Whether null is told from all other values.
-    fn nulls(&self) -> Nulls {
-        Nulls::Apart
+    /// What values cannot be, because the database would change them without a word.
+    fn limits(&self) -> Limits {
+        Limits::NONE
     }
 
     /// The query whose answer says that what an operation wrote can be read, where the URL asks for such waiting.
@@ -237,8 +243,8 @@ pub trait Dialect: Send + Sync {
         Box::pin(catalog::describe(client))
     }
 
-    /// Has the server write everything to its tables' files, where the user may ask for that.
-    fn flush<'a>(&'a self, client: &'a Client) -> LocalBoxFuture<'a, Result<(), Error>> {
+    /// Has the server write everything to the files of the namespace's tables, where the user may ask for that.
+    fn flush<'a>(&'a self, client: &'a Client, _namespace: &'a str) -> LocalBoxFuture<'a, Result<(), Error>> {
         Box::pin(catalog::flush(client))
     }
 

@@ -5,8 +5,6 @@
 //!
 //! No such server could be started where this was written: what is not PostgreSQL's own was checked against TimescaleDB's documentation alone.
 
-use std::collections::BTreeMap;
-
 use futures::future::LocalBoxFuture;
 use sensorbench_driver::{About, Description, DriverError, Size, TargetUrl};
 use tokio_postgres::{Client, Error};
@@ -78,15 +76,7 @@ impl Dialect for Timescaledb {
     }
 
     fn size<'a>(&'a self, client: &'a Client, namespace: &'a str) -> LocalBoxFuture<'a, Result<Size, Error>> {
-        Box::pin(async move {
-            let mut parts = BTreeMap::new();
-            for row in client.query(PARTS, &[&namespace]).await? {
-                parts.insert(row.try_get(0)?, row.try_get::<_, i64>(1)? as u64);
-            }
-            let total_bytes = parts.values().sum();
-            parts.remove("sensorbench");
-            Ok(Size { total_bytes, parts, ..Size::default() })
-        })
+        Box::pin(catalog::size_of_parts(client, PARTS, namespace))
     }
 }
 

@@ -17,7 +17,7 @@ pub mod values;
 
 pub use control::Control;
 pub use copy::{LoadOrder, Rows, copy};
-pub use inserts::insert;
+pub use inserts::{insert, insert_many};
 pub use session::Connector;
 pub use tables::{check_tables, run, table_forms};
 pub use target::Target;

@@ -11,7 +11,7 @@ use tokio_postgres::{Client, Error, Row, Statement};
 
 use super::errors;
 use super::target::Target;
-use super::values::{Encoded, Form, Nulls};
+use super::values::{Encoded, Form, Limits};
 use crate::statement::OperationStatement;
 
 /// An operation's statement with the forms of its parameters and columns.
@@ -20,7 +20,7 @@ pub struct Prepared {
     /// For each placeholder the parameter that it stands for.
     parameters: Vec<BoundParameter>,
     columns: Vec<AnswerColumn>,
-    nulls: Nulls,
+    limits: Limits,
     /// What says that a write can be read, where that is waited for.
     after_write: Option<Statement>,
 }
@@ -56,7 +56,7 @@ impl Prepared {
         };
         let parameters = bound_parameters(target, operation, &statement)?;
         let columns = answer_columns(target, operation, &statement)?;
-        Ok(Self { statement, parameters, columns, nulls: target.dialect.nulls(), after_write })
+        Ok(Self { statement, parameters, columns, limits: target.dialect.limits(), after_write })
     }
 
     /// Refuses values that the statement's parameters cannot hold.
@@ -64,7 +64,7 @@ impl Prepared {
     pub fn check(&self, values: &[Value]) -> Result<(), DriverError> {
         for parameter in &self.parameters {
             let value = values[parameter.place].as_ref();
-            let encoded = parameter.form.encode(value).and_then(|_| self.nulls.check(parameter.form, value));
+            let encoded = parameter.form.encode(value).and_then(|_| self.limits.check(parameter.form, value));
             encoded.map_err(|refused| DriverError::Data(format!("parameter {}: {refused}", parameter.name)))?;
         }
         Ok(())

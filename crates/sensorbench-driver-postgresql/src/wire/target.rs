@@ -120,9 +120,11 @@ fn config(server: &Server, default_database: &str, settings: &str) -> Config {
     if let Some(password) = &server.password {
         config.password(password);
     }
+    if !settings.is_empty() {
+        config.options(settings);
+    }
     config
         .dbname(server.database.as_deref().unwrap_or(default_database))
-        .options(settings)
         .connect_timeout(CONNECT_TIMEOUT)
         .ssl_mode(if server.tls.mode == TlsMode::Off { SslMode::Disable } else { SslMode::Require });
     config

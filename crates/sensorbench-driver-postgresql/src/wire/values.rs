@@ -63,6 +63,21 @@ impl Form {
         if is_number { Some(Form::Numeric) } else { Self::of(canonical, server) }
     }
 
+    /// The server's type of this form.
+    pub fn server_type(self) -> ServerType {
+        match self {
+            Form::Boolean => ServerType::BOOL,
+            Form::Int2 => ServerType::INT2,
+            Form::Int4 => ServerType::INT4,
+            Form::Int8 => ServerType::INT8,
+            Form::Float8 => ServerType::FLOAT8,
+            Form::Timestamp => ServerType::TIMESTAMP,
+            Form::Text => ServerType::VARCHAR,
+            Form::Bytes => ServerType::BYTEA,
+            Form::Numeric => ServerType::NUMERIC,
+        }
+    }
+
     /// What a value is on the wire.
     #[inline]
     pub fn encode(self, value: ValueRef) -> Result<Encoded, ConversionError> {
@@ -130,6 +145,33 @@ impl Nulls {
             _ => return Ok(()),
         };
         Err(ConversionError(format!("{found} cannot be stored: {expected}")))
+    }
+}
+
+/// What the values of a database's types cannot be, though its protocol has them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limits {
+    /// How null is told from other values.
+    pub nulls: Nulls,
+    /// The unit of the database's times in a microsecond's place: 1 for microseconds, 1,000 for milliseconds.
+    pub time_unit_us: i64,
+}
+
+impl Limits {
+    /// PostgreSQL's: everything is kept as it was written.
+    pub const NONE: Self = Self { nulls: Nulls::Apart, time_unit_us: 1 };
+
+    /// Refuses what the database would change without a word.
+    #[inline]
+    pub fn check(self, form: Form, value: ValueRef) -> Result<(), ConversionError> {
+        self.nulls.check(form, value)?;
+        match value {
+            ValueRef::Timestamp(time) if time % self.time_unit_us != 0 => Err(ConversionError(format!(
+                "the time {time} µs is no multiple of {} µs, which is all that the server keeps of a time",
+                self.time_unit_us
+            ))),
+            _ => Ok(()),
+        }
     }
 }
 

@@ -28,7 +28,7 @@ use tokio_postgres::{Client, Error};
 
 use super::{BulkLoad, Dialect, relational};
 use crate::statement::OperationStatement;
-use crate::wire::values::Nulls;
+use crate::wire::values::{Limits, Nulls};
 
 /// The only database that there is.
 const DATABASE: &str = "qdb";
@@ -97,8 +97,8 @@ impl Dialect for Questdb {
         true
     }
 
-    fn nulls(&self) -> Nulls {
-        Nulls::InBand
+    fn limits(&self) -> Limits {
+        Limits { nulls: Nulls::InBand, ..Limits::NONE }
     }
 
     fn after_write(&self, url: &TargetUrl, namespace: &str, operation: &OperationStatement) -> Option<String> {
@@ -194,7 +194,7 @@ impl Dialect for Questdb {
     }
 
     /// There is nothing to ask for: data are in the tables' files when the write-ahead log was applied.
-    fn flush<'a>(&'a self, _client: &'a Client) -> LocalBoxFuture<'a, Result<(), Error>> {
+    fn flush<'a>(&'a self, _client: &'a Client, _namespace: &'a str) -> LocalBoxFuture<'a, Result<(), Error>> {
         Box::pin(async { Ok(()) })
     }
 
