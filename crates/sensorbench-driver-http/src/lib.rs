@@ -32,7 +32,7 @@
 //! its unit, labels that it would cut.
 
 mod answer;
-mod clickhouse;
+pub mod clickhouse;
 mod connection;
 mod control;
 mod driver;
@@ -63,7 +63,7 @@ mod victoriametrics;
 
 use sensorbench_driver::{About, Database, Driver, DriverError, Schema, TargetUrl};
 
-pub use crate::clickhouse::ClickhouseDatabase;
+use crate::clickhouse::ClickhouseDatabase;
 use crate::driver::HttpDriver;
 use crate::influxdb::Influxdb;
 use crate::influxdb2::Influxdb2;
