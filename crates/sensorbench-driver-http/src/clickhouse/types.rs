@@ -44,6 +44,11 @@ impl ColumnType {
             match wrapper {
                 "Nullable" => nullable = true,
                 "LowCardinality" => has_dictionary = true,
+                "SimpleAggregateFunction" => {
+                    // Values of it are those of its type, which follows the function's name.
+                    inner = wrapped.split_once(", ")?.1.strip_suffix(')')?;
+                    continue;
+                }
                 _ => break,
             }
             inner = wrapped.strip_suffix(')')?;
@@ -388,6 +393,8 @@ mod tests {
             ("LowCardinality(Nullable(String))", ValueRef::Text("é")),
             ("String", ValueRef::Bytes(b"\0\xff")),
             ("FixedString(2)", ValueRef::Text("ab")),
+            ("SimpleAggregateFunction(max, Float64)", ValueRef::Double(0.5)),
+            ("Nullable(SimpleAggregateFunction(max, DateTime64(6)))", ValueRef::Timestamp(1)),
         ] {
             let value_type = match value {
                 ValueRef::Boolean(_) => Type::Boolean,
