@@ -37,7 +37,7 @@ AIMS = {
     "capacity_error": "at most 5 %",
 }
 # The lab starts them for their benches.
-HTTP_SERVERS = ("influxdb", "victoriametrics", "prometheus", "clickhouse", "iotdb")
+HTTP_SERVERS = ("influxdb", "victoriametrics", "prometheus", "opentsdb", "clickhouse", "iotdb")
 
 
 def first_operation_s() -> float:
