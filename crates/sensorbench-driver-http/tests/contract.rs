@@ -5,6 +5,7 @@ mod influxdb;
 mod influxdb2;
 mod iotdb;
 mod opentsdb;
+mod points;
 mod prometheus;
 mod server;
 mod victoriametrics;
