@@ -37,7 +37,7 @@ AIMS = {
     "capacity_error": "at most 5 %",
 }
 # The lab starts them for their benches.
-HTTP_SERVERS = ("influxdb", "victoriametrics", "prometheus", "clickhouse", "iotdb")
+HTTP_SERVERS = ("influxdb", "victoriametrics", "prometheus", "opentsdb", "clickhouse", "iotdb")
 # With what follows the address: the database that a hand-written loop asks for.
 POSTGRESQL_WIRE_SERVERS = {"postgresql": "/postgres", "questdb": "/qdb"}
 

@@ -39,18 +39,24 @@ def options_of(database: str, *, embedded: bool) -> list[str]:
     raise AssertionError(f"{database} took the option {_NO_OPTION}")
 
 
+def key(database: str, dialect: str, *, embedded: bool) -> str:
+    """What a database's options are described under: its dialect, whose databases are reached alike, or its own name where it is embedded."""
+    return database if embedded else dialect
+
+
 def reference() -> str:
     """A table for what all servers have, and one for each dialect. Raises UsageError for an option that is not described."""
     parts, done = [_section("All servers", SERVER, list(described()[SERVER]))], set[str]()
     for entry in json.loads(_engine.databases()):
-        dialect = entry["dialect"]
-        if dialect in done:
+        described_as = key(entry["name"], entry["dialect"], embedded=entry["embedded"])
+        if described_as in done:
             continue
-        done.add(dialect)
-        names = [other["name"] for other in json.loads(_engine.databases()) if other["dialect"] == dialect]
+        done.add(described_as)
+        others = json.loads(_engine.databases())
+        names = [other["name"] for other in others if key(other["name"], other["dialect"], embedded=other["embedded"]) == described_as]
         known = options_of(entry["name"], embedded=entry["embedded"])
         own = [option for option in known if entry["embedded"] or option not in described()[SERVER]]
-        parts.append(_section(", ".join(map(code, (f"{name}:" for name in names))), dialect, own))
+        parts.append(_section(", ".join(map(code, (f"{name}:" for name in names))), described_as, own))
     return "\n".join(parts)
 
 

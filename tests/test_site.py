@@ -114,7 +114,8 @@ def test_options_of_urls_are_described_as_far_as_drivers_know_them() -> None:
     for database in databases().values():
         options = set(url_options.options_of(database.name, embedded=database.embedded))
         common = set() if database.embedded else set(url_options.described()[url_options.SERVER])
-        known.setdefault(database.dialect, set()).update(options - common)
+        described_as = url_options.key(database.name, database.dialect, embedded=database.embedded)
+        known.setdefault(described_as, set()).update(options - common)
         known[url_options.SERVER] |= options & common
     described = {dialect: set(options) for dialect, options in url_options.described().items()}
     assert described == {dialect: options for dialect, options in known.items() if options}

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use arrow_array::RecordBatchReader;
 use sensorbench_driver::{
     Admission, Description, Driver, DriverError, KeptSchema, Marker, Occupant, Operation, Progress, Schema, Sessions, Size,
-    SqlSchema, Type, Value, quoted,
+    SqlSchema, Type, Value, Watch, quoted,
 };
 
 use crate::errors::statement_error;
@@ -16,7 +16,6 @@ use crate::load;
 use crate::schema::{check_tables, run};
 use crate::session::Connector;
 use crate::target::{Target, write_marker};
-use crate::watch::Watch;
 
 /// What is told of a database.
 const SETTINGS: &str = "SELECT name, value FROM duckdb_settings() \

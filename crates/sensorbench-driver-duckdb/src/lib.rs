@@ -12,7 +12,6 @@ mod load;
 mod schema;
 mod session;
 mod target;
-mod watch;
 
 use std::path::PathBuf;
 

@@ -4,17 +4,16 @@ use std::sync::Arc;
 
 use sensorbench_driver::{
     BlockingConnector, BlockingSession, Column, Deadline, DriverError, Operation, Placeholder, Positional, Request, Rows,
-    SchemaError, SqlStatement, Value, parse_part,
+    Running, SchemaError, SqlStatement, Value, Watch, parse_part,
 };
 
 use crate::errors::{is_conflict, is_taken_key, statement_error};
 use crate::library::{Answer, Connection, Instance, Refusal, Statement, is_unknown, kind, may_be};
-use crate::watch::{Running, Watch};
 
 pub struct Connector {
     pub instance: Arc<Instance>,
     pub operations: Vec<Operation>,
-    pub watch: Arc<Watch>,
+    pub watch: Arc<Watch<Connection>>,
 }
 
 impl BlockingConnector for Connector {
@@ -131,9 +130,9 @@ struct DuckdbSession {
     prepared: Vec<Prepared>,
     connection: Arc<Connection>,
     deadline: Arc<Deadline>,
-    running: Arc<Running>,
+    running: Arc<Running<Connection>>,
     /// Sessions outlive what made them, and are to be watched all the same.
-    _watch: Arc<Watch>,
+    _watch: Arc<Watch<Connection>>,
 }
 
 impl BlockingSession for DuckdbSession {

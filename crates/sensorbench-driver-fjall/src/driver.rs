@@ -42,14 +42,14 @@ impl FjallDriver {
     /// The error of the database with the folder that it is about: on whose disk there is no room, for example.
     fn at_path(&self, error: DriverError) -> DriverError {
         match error {
-            DriverError::Statement(message) => DriverError::Statement(format!("{}: {message}", self.target.path.display())),
+            DriverError::Statement(message) => DriverError::Statement(format!("{}: {message}", self.target.folder.path.display())),
             other => other,
         }
     }
 
     fn opened(&self) -> Result<Opened, DriverError> {
         let opened = self.lock().clone();
-        opened.ok_or_else(|| DriverError::Namespace(format!("{}: no schema was created or attached", self.target.path.display())))
+        opened.ok_or_else(|| DriverError::Namespace(format!("{}: no schema was created or attached", self.target.folder.path.display())))
     }
 }
 
@@ -74,7 +74,7 @@ impl Driver for FjallDriver {
     }
 
     fn namespace(&self) -> String {
-        self.target.path.display().to_string()
+        self.target.folder.path.display().to_string()
     }
 
     fn elsewhere(&self) -> &'static str {
@@ -82,7 +82,7 @@ impl Driver for FjallDriver {
     }
 
     fn occupant(&self) -> Result<Occupant, DriverError> {
-        self.target.occupant()
+        self.target.folder.occupant()
     }
 
     fn create(&self, schema: &Schema, marker: &Marker, admission: &Admission) -> Result<(), DriverError> {
@@ -90,9 +90,9 @@ impl Driver for FjallDriver {
         let mut opened = self.lock();
         if admission.replaces() {
             *opened = None;
-            self.target.remove()?;
+            self.target.folder.remove()?;
         }
-        self.target.write_marker(marker)?;
+        self.target.folder.write_marker(marker)?;
         let created = Opened { database: self.target.open()?, schema, locks: Arc::default() };
         created.keyspaces()?;
         *opened = Some(created);
@@ -111,12 +111,12 @@ impl Driver for FjallDriver {
     }
 
     fn write_marker(&self, marker: &Marker, _: &Admission) -> Result<(), DriverError> {
-        self.target.write_marker(marker)
+        self.target.folder.write_marker(marker)
     }
 
     fn remove(&self, _: &Admission) -> Result<(), DriverError> {
         *self.lock() = None;
-        self.target.remove()
+        self.target.folder.remove()
     }
 
     fn namespaces(&self) -> Result<Vec<String>, DriverError> {
@@ -146,7 +146,7 @@ impl Driver for FjallDriver {
         // Without a schema nobody knows the tables, but the folder has a size.
         let keyspaces = self.lock().clone().map_or_else(|| Ok(Vec::new()), |opened| opened.keyspaces())?;
         let parts = keyspaces.into_iter().map(|(name, keyspace)| (name, keyspace.disk_space())).collect();
-        Ok(Size { total_bytes: self.target.bytes()?, parts, ..Size::default() })
+        Ok(Size { total_bytes: self.target.folder.bytes()?, parts, ..Size::default() })
     }
 
     fn sessions(&self, operations: &[Operation]) -> Result<Sessions, DriverError> {

@@ -5,23 +5,30 @@
 mod by_hand;
 #[path = "overhead/iotdb.rs"]
 mod iotdb;
-#[path = "overhead/prometheus.rs"]
-mod prometheus;
+#[path = "overhead/opentsdb.rs"]
+mod opentsdb;
+#[path = "overhead/prefix.rs"]
+mod prefix;
+#[path = "overhead/promql.rs"]
+mod promql;
 
 use arrow_array::RecordBatch;
 use sensorbench_dataset::array_of;
 use sensorbench_driver::contract::owner;
 use sensorbench_driver::{Database, Driver, Intent, Schema, TargetUrl, Type, ValueRef};
-use sensorbench_driver_http::{CLICKHOUSE, INFLUXDB, VICTORIAMETRICS};
+use sensorbench_driver_http::{CLICKHOUSE, INFLUXDB};
 use sensorbench_engine::overhead::{compare, counted_through_the_engine, load, rows, scattered};
 use serde_json::{Value as Json, json};
 
 use self::by_hand::{Loop, Message};
 
 const NAMESPACE: &str = "bench_overhead";
-const ROWS: i64 = 1_000_000;
-/// The first id. Ids are times in ms for VictoriaMetrics, which takes 0 for now, and is not exact in the first minutes of 1970.
-const FIRST: i64 = 1_000_000_000;
+/// The first id. Ids are times in ms for VictoriaMetrics, which takes 0 for now, and is not exact in the first minutes of 1970; OpenTSDB takes
+/// times from April 1970 on.
+const FIRST: i64 = 20_000_000_000;
+/// Rows that are loaded at a time.
+const BATCH_ROWS: i64 = 50_000;
+const SENSOR: &str = "a";
 const WRITES: u64 = 4_000;
 const READS: u64 = 1_000;
 /// Rows per answer of a read of a range.
@@ -43,17 +50,58 @@ struct Bench {
     schema: Schema,
     /// An id as a time.
     unit_us: i64,
+    rows: i64,
+    /// From one id to the next.
+    step: i64,
+    /// Whether rows have a tag besides, because the server takes no point without one.
+    is_tagged: bool,
+    /// Options of the URL.
+    options: &'static str,
     cases: Vec<Case>,
 }
 
+impl Bench {
+    /// A million rows, whose ids follow one another.
+    fn of(database: &'static dyn Database, schema: Schema, unit_us: i64, cases: Vec<Case>) -> Self {
+        Self { database, schema, unit_us, rows: 1_000_000, step: 1, is_tagged: false, options: "", cases }
+    }
+
+    /// Rows with these ids.
+    fn rows_of(&self, ids: impl Iterator<Item = i64> + Clone) -> RecordBatch {
+        let untagged = rows(ids);
+        if !self.is_tagged {
+            return untagged;
+        }
+        let sensors = array_of(Type::Text, (0..untagged.num_rows()).map(|_| ValueRef::Text(SENSOR)));
+        let [id, value] = [0, 1].map(|column| untagged.column(column).clone());
+        RecordBatch::try_from_iter([("id", id), ("value", value), ("sensor", sensors)]).expect("columns of one length")
+    }
+}
+
+/// The columns of a row.
+fn untagged() -> Json {
+    json!([{"name": "id", "type": "integer"}, {"name": "value", "type": "double"}])
+}
+
+/// The same with a tag, which is always [`SENSOR`].
+fn tagged() -> Json {
+    json!([{"name": "id", "type": "integer"}, {"name": "value", "type": "double"}, {"name": "sensor", "type": "text"}])
+}
+
 fn schema(create: &Json, operations: &Json) -> Schema {
-    let columns = json!([{"name": "id", "type": "integer"}, {"name": "value", "type": "double"}]);
+    schema_with(create, operations, &untagged())
+}
+
+fn schema_with(create: &Json, operations: &Json, columns: &Json) -> Schema {
     serde_json::from_value(json!({"create": create, "tables": {"t": columns}, "operations": operations})).expect("a schema")
 }
 
-/// A write of a row into the table `w`, which nobody reads.
 fn write() -> Json {
-    let columns = json!([{"name": "id", "type": "integer"}, {"name": "value", "type": "double"}]);
+    write_with(&untagged())
+}
+
+/// A write of a row into the table `w`, which nobody reads.
+fn write_with(columns: &Json) -> Json {
     json!({"name": "write", "parameters": columns, "statement": {"write": "w"}})
 }
 
@@ -75,11 +123,11 @@ fn influxdb() -> Bench {
     }});
     let columns = json!([{"name": "id", "type": "integer"}, {"name": "value", "type": "double"}]);
     let ranged = json!({"query": "SELECT id, value FROM t WHERE time >= :from AND time < :to"});
-    Bench {
-        database: &INFLUXDB,
-        schema: schema(&create, &json!([write(), read("read", &columns, &ranged)])),
-        unit_us: 1,
-        cases: vec![
+    Bench::of(
+        &INFLUXDB,
+        schema(&create, &json!([write(), read("read", &columns, &ranged)])),
+        1,
+        vec![
             Case {
                 operation: "write",
                 operations: WRITES,
@@ -103,56 +151,7 @@ fn influxdb() -> Bench {
                 parse: |answer, _| by_hand::influxql(answer),
             },
         ],
-    }
-}
-
-/// Ids are times in ms.
-fn victoriametrics() -> Bench {
-    let create = json!({"points": {
-        "t": {"fields": ["value"], "time": "id"},
-        "w": {"fields": ["value"], "time": "id"},
-    }});
-    let columns = json!([{"name": "time", "type": "timestamp"}, {"name": "value", "type": "double"}]);
-    let range = json!({"export": "::t_value", "from": ":from", "to": ":to"});
-    let peak = json!({"query": "max_over_time(::t_value[:range])", "from": ":from", "to": ":to"});
-    let operations = json!([write(), read("export", &columns, &range), read("query", &json!([columns[1]]), &peak)]);
-    Bench {
-        database: &VICTORIAMETRICS,
-        schema: schema(&create, &operations),
-        unit_us: 1000,
-        cases: vec![
-            Case {
-                operation: "write",
-                operations: WRITES,
-                message: |id| {
-                    Message::data(
-                        "/write?precision=ms".to_owned(),
-                        format!("{NAMESPACE}:w value={} {id}\n", value(id)).into_bytes(),
-                    )
-                },
-                parse: |_, _| 1,
-            },
-            Case {
-                operation: "export",
-                operations: READS,
-                message: |id| {
-                    let (start, end) = (seconds(id), seconds(id + RANGE - 1));
-                    Message::form("/api/v1/export", format!("match%5B%5D={NAMESPACE}%3At_value&start={start}&end={end}"))
-                },
-                parse: |answer, id| by_hand::export(answer, id..id + RANGE),
-            },
-            Case {
-                operation: "query",
-                operations: READS,
-                message: |id| {
-                    let query = format!("max_over_time%28{NAMESPACE}%3At_value%5B{RANGE}ms%5D%29");
-                    let time = seconds(id + RANGE - 1);
-                    Message::form("/api/v1/query", format!("query={query}&time={time}&nocache=1"))
-                },
-                parse: |answer, _| by_hand::vector(answer),
-            },
-        ],
-    }
+    )
 }
 
 fn seconds(ms: i64) -> String {
@@ -168,11 +167,11 @@ fn clickhouse() -> Bench {
     let columns = json!([{"name": "id", "type": "integer"}, {"name": "value", "type": "double"}]);
     // A time is a number of µs.
     let ranged = json!({"statement": "SELECT id, value FROM t WHERE id >= intDiv(:from, 1000) AND id < intDiv(:to, 1000)"});
-    Bench {
-        database: &CLICKHOUSE,
-        schema: schema(&create, &json!([write(), read("read", &columns, &ranged)])),
-        unit_us: 1000,
-        cases: vec![
+    Bench::of(
+        &CLICKHOUSE,
+        schema(&create, &json!([write(), read("read", &columns, &ranged)])),
+        1000,
+        vec![
             Case {
                 operation: "write",
                 operations: WRITES,
@@ -199,16 +198,17 @@ fn clickhouse() -> Bench {
                 parse: |answer, _| by_hand::native(answer),
             },
         ],
-    }
+    )
 }
 
 /// The parameters of an operation for each id: where the range begins and ends, or the row.
-fn parameters(operation: &str, ids: &[i64], unit_us: i64) -> RecordBatch {
+fn parameters(bench: &Bench, operation: &str, ids: &[i64]) -> RecordBatch {
     if operation == "write" {
-        return rows(ids.iter().copied());
+        return bench.rows_of(ids.iter().copied());
     }
-    let times = |offset: i64| array_of(Type::Timestamp, ids.iter().map(|id| ValueRef::Timestamp((id + offset) * unit_us)));
-    RecordBatch::try_from_iter([("from", times(0)), ("to", times(RANGE))]).expect("columns of one length")
+    let times =
+        |offset: i64| array_of(Type::Timestamp, ids.iter().map(|id| ValueRef::Timestamp((id + offset) * bench.unit_us)));
+    RecordBatch::try_from_iter([("from", times(0)), ("to", times(RANGE * bench.step))]).expect("columns of one length")
 }
 
 /// Measures the cases of one database, which has its rows already.
@@ -216,8 +216,9 @@ fn measure(bench: &Bench, url: &str, open: &dyn Fn(&str) -> Box<dyn Driver>, cas
     let driver = open(&format!("&connections={concurrency}"));
     driver.guard(&owner()).attach(&bench.schema, Intent::Attach).unwrap();
     let operation = bench.schema.operations.iter().find(|operation| operation.name == case.operation).expect("an operation");
-    let ids: Vec<_> = scattered(case.operations, ROWS - RANGE).into_iter().map(|id| FIRST + id).collect();
-    let parameters = parameters(case.operation, &ids, bench.unit_us);
+    let ids = scattered(case.operations, bench.rows - RANGE);
+    let ids: Vec<_> = ids.into_iter().map(|id| FIRST + id * bench.step).collect();
+    let parameters = parameters(bench, case.operation, &ids);
     let rows_per_answer = if case.operation == "read" || case.operation == "export" { RANGE as usize } else { 1 };
     let by_hand = Loop { message: case.message, parse: case.parse, rows_per_answer, concurrency };
     compare(
@@ -238,23 +239,27 @@ fn main() {
     let url = std::env::var("SENSORBENCH_TEST_URL").expect("SENSORBENCH_TEST_URL names the server");
     let bench = match url.split(':').next() {
         Some("influxdb") => influxdb(),
-        Some("victoriametrics") => victoriametrics(),
+        Some("victoriametrics") => promql::victoriametrics(),
         Some("clickhouse") => clickhouse(),
-        Some("prometheus") => prometheus::bench(),
+        Some("prometheus") => promql::prometheus(),
         Some("iotdb") => iotdb::bench(),
+        Some("opentsdb") => opentsdb::bench(),
         other => panic!("no server is called {other:?}"),
     };
     let open = |options: &str| {
-        let url = format!("{url}?namespace={NAMESPACE}{options}");
+        let url = format!("{url}?namespace={NAMESPACE}{}{options}", bench.options);
         bench.database.open(&TargetUrl::parse(&url).unwrap()).unwrap()
     };
     let driver = open("");
     driver.guard(&owner()).create(&bench.schema, "", Intent::Replace).unwrap();
-    let batches = (FIRST..FIRST + ROWS).step_by(50_000).map(|start| rows(start..start + 50_000)).collect();
+    let batch = |start: i64| bench.rows_of((start..(start + BATCH_ROWS).min(bench.rows)).map(|id| FIRST + id * bench.step));
+    let batches = (0..bench.rows).step_by(BATCH_ROWS as usize).map(batch).collect();
     load(&format!("{}_load_rows_per_s", bench.database.name()), driver.as_ref(), "t", batches);
     driver.settle().unwrap();
-    if bench.database.name() == "prometheus" {
-        prometheus::look_up_prefix(&url);
+    match bench.database.name() {
+        "prometheus" => prefix::look_up(&url, "/api/v1/label/__name__/values", "/data", "t_value"),
+        "opentsdb" => prefix::look_up(&url, "/api/suggest?type=metrics&max=1000000", "", "t.value"),
+        _ => {}
     }
     for case in &bench.cases {
         for concurrency in [1, 16] {

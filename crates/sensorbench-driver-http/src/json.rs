@@ -117,6 +117,11 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// The same where null may stand in the place of a list.
+    pub fn list_or_null(&mut self, visit: impl FnMut(&mut Self) -> Result<(), ConversionError>) -> Result<(), ConversionError> {
+        if self.peek() == Some(b'n') { self.skip() } else { self.list(visit) }
+    }
+
     /// A text.
     pub fn string(&mut self) -> Result<Cow<'a, str>, ConversionError> {
         self.expect(b'"', "a text")?;

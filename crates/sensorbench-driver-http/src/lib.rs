@@ -34,7 +34,7 @@
 
 mod answer;
 mod calendar;
-mod clickhouse;
+pub mod clickhouse;
 mod connection;
 mod control;
 mod driver;
@@ -68,7 +68,7 @@ mod victoriametrics;
 
 use sensorbench_driver::{About, Database, Driver, DriverError, Schema, TargetUrl};
 
-pub use crate::clickhouse::ClickhouseDatabase;
+use crate::clickhouse::ClickhouseDatabase;
 use crate::driver::HttpDriver;
 use crate::influxdb::Influxdb;
 use crate::influxdb2::Influxdb2;

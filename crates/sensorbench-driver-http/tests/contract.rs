@@ -6,6 +6,7 @@ mod influxdb2;
 mod influxdb3;
 mod iotdb;
 mod opentsdb;
+mod points;
 mod prometheus;
 mod server;
 mod victoriametrics;

@@ -14,6 +14,7 @@ mod deadline;
 mod digest;
 mod driver;
 mod error;
+mod folder;
 mod guard;
 mod kept;
 mod keyed;
@@ -29,6 +30,7 @@ mod server;
 mod sql;
 mod tls;
 mod url;
+mod watch;
 
 pub use administration::{Administration, Described};
 pub use braces::{is_word, place_tables};
@@ -40,6 +42,7 @@ pub use driver::{
     Sessions, Size,
 };
 pub use error::{DriverError, ErrorKind};
+pub use folder::Folder;
 pub use guard::{Intent, NamespaceGuard};
 pub use kept::KeptSchema;
 pub use keyed::{KeyRange, KeyRangeNames, KeyedSchema, KeyedTable, OperationPlace};
@@ -54,5 +57,6 @@ pub use schema::{Column, Direction, Operation, Order, Parameter, Schema, SchemaE
 pub use server::{Login, SERVER_OPTIONS, Server, Tls, TlsMode, is_namespace, namespace_of};
 pub use sql::{SqlSchema, SqlStatement, quoted};
 pub use url::{TargetUrl, is_secret};
+pub use watch::{Interrupt, Running, Watch};
 
 pub use sensorbench_dataset::{Type, Value, ValueRef};

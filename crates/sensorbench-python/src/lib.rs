@@ -3,6 +3,8 @@
 
 mod arrow_tables;
 mod digest;
+#[cfg(feature = "chdb")]
+mod chdb_library;
 #[cfg(feature = "duckdb")]
 mod duckdb_library;
 mod encodings;

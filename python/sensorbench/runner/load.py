@@ -14,6 +14,7 @@ from sensorbench.runner.memory import MemoryGuard
 from sensorbench.runner.prepare import PreparedTable
 from sensorbench.runner.tool_load import load_by_tool, settle_tool
 from sensorbench.runner.variants import Variant
+from sensorbench.runner.versions import check_version
 from sensorbench.runner.waiting import wait_for
 from sensorbench.schemas.engine_types import DriverSchema
 
@@ -32,8 +33,10 @@ def load_variant(
     reporter: ProgressReporter,
     with_snapshot: bool = False,
 ) -> LoadReport:
-    """Loads a variant into its target and tells how that went. Raises NamespaceError, and FailedError when rows are lost."""
+    """Loads a variant into its target and tells how that went. Raises NamespaceError, FailedError when rows are lost, and
+    UsageError where the schema needs a later version of the database."""
     _log_statements(variant, schema)
+    check_version(variant, target)
     before = _snapshot(variant, target) if with_snapshot else None
     target.create(json.dumps(schema), noted(fingerprint, "loading"), intent=claim.intent, owner=claim.owner.to_json())
     rows = sum(table.rows for table in tables)

@@ -236,6 +236,11 @@ class SchemaFile(toml_file.FileModel):
 
     database: str = Field(description="The dialect that the schema is for.")
     summary: str = Field(description="How the data are stored, in a line.")
+    min_version: str | None = Field(
+        default=None,
+        pattern=r"^\d+(\.\d+)*$",
+        description="The first version of the database that takes the schema's statements; a target of an earlier one is refused.",
+    )
     # Of a schema of registers: what the database promises who reads and writes them.
     promises: Promises | None = Field(default=None, description="What the database promises of registers in this schema.")
     parameters: dict[str, ParameterChoice] = Field(

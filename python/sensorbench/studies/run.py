@@ -23,6 +23,7 @@ from sensorbench.runner import (
     TargetSpec,
     VariantSpec,
     Workload,
+    lab_takes,
     make_variants,
     parse_target,
     seconds,
@@ -217,13 +218,18 @@ def _other_target(study: Study, text: str) -> TargetSpec:
         raise UsageError(f"{error}{systems}") from None
 
 
-def _layouts(grid: Grid, target: TargetSpec, options: StudyOptions) -> list[Layout]:
-    """The layouts for a target, of those that the user wants."""
+def _layouts(study: Study, grid: Grid, target: TargetSpec, options: StudyOptions) -> list[Layout]:
+    """The layouts for a target, of those that the user wants; of a server that the lab starts, those that its version takes."""
+    def takes(layout: Layout) -> bool:
+        schema = load_schema(layout.schema_, operations=study.file.operations, database=target.database.dialect)
+        return lab_takes(target, schema)
+
     return [
         layout
         for layout in grid.schemas.get(target.database.dialect, [])
         if (not options.schemas or layout.schema_ in options.schemas)
         and (layout.systems is None or (target.system or target.database.name) in layout.systems)
+        and takes(layout)
     ]
 
 
@@ -239,7 +245,7 @@ def _specs(study: Study, grid: Grid, targets: list[TargetSpec], options: StudyOp
     """Each target with its layouts, at each choice of the factors that are swept. Raises UsageError when a target has none."""
     specs = []
     for target in targets:
-        layouts = _layouts(grid, target, options)
+        layouts = _layouts(study, grid, target, options)
         if not layouts:
             raise _no_schema(study, [grid], target, options)
         own = [key for layout in layouts for key in options.sweeps if key in layout.parameters]

@@ -3,6 +3,8 @@
 use std::ptr::null_mut;
 use std::sync::Arc;
 
+use sensorbench_driver::Interrupt;
+
 use super::api::{Functions, Handle, RawResult, SUCCESS, kind};
 use super::instance::c_text;
 use super::{Answer, Instance, Refusal};
@@ -32,12 +34,6 @@ impl Connection {
         &self.instance.library.functions
     }
 
-    /// Ends what the connection is executing.
-    pub fn interrupt(&self) {
-        // SAFETY: the connection is there, and this function may be called from any thread.
-        unsafe { (self.functions().interrupt)(self.handle) };
-    }
-
     /// Executes statements, and returns the answer of the last one.
     pub fn query(&self, statements: &str) -> Result<Answer, Refusal> {
         let statements = c_text(statements);
@@ -45,6 +41,13 @@ impl Connection {
         // SAFETY: all of it lives until the call is over.
         let state = unsafe { (self.functions().query)(self.handle, statements.as_ptr(), &mut raw) };
         Answer::of(self.functions(), state, raw)
+    }
+}
+
+impl Interrupt for Connection {
+    fn interrupt(&self) {
+        // SAFETY: the connection is there, and this function may be called from any thread.
+        unsafe { (self.functions().interrupt)(self.handle) };
     }
 }
 

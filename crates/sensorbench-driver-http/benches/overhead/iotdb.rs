@@ -13,11 +13,11 @@ pub fn bench() -> Bench {
     });
     let columns = json!([{"name": "time", "type": "timestamp"}, {"name": "value", "type": "double"}]);
     let ranged = json!({"statement": "SELECT time, value FROM t WHERE time >= :from AND time < :to"});
-    Bench {
-        database: &IOTDB,
-        schema: schema(&create, &json!([write(), read("read", &columns, &ranged)])),
-        unit_us: 1,
-        cases: vec![
+    Bench::of(
+        &IOTDB,
+        schema(&create, &json!([write(), read("read", &columns, &ranged)])),
+        1,
+        vec![
             Case {
                 operation: "write",
                 operations: WRITES,
@@ -42,5 +42,5 @@ pub fn bench() -> Bench {
                 parse: |answer, _| by_hand::json_rows(answer),
             },
         ],
-    }
+    )
 }

@@ -21,6 +21,7 @@
 //! A parameter that is a time is a number of µs since 1970, and so is an answer's, unless its column is a DateTime or DateTime64. What a
 //! column's type would change is refused, such as a time with a fraction of a second for a DateTime.
 
+mod client;
 mod driver;
 mod native;
 mod session;
@@ -31,8 +32,12 @@ mod types;
 use sensorbench_driver::{About, Database, Driver, DriverError, Schema, SqlSchema, TargetUrl};
 use serde_json::json;
 
+pub use self::client::{Client, Engine};
 use self::driver::ClickhouseDriver;
-use self::statement::Statement;
+pub use self::native::Answer;
+pub use self::session::Prepared;
+pub use self::statement::{Statement, name};
+pub use self::table::{FORMAT, FULL_BATCH, Table};
 use crate::sql;
 use crate::target::Target;
 
@@ -53,16 +58,26 @@ impl Database for ClickhouseDatabase {
     }
 
     fn check(&self, schema: &Schema) -> Result<(), DriverError> {
-        SqlSchema::of(schema)?;
-        schema.operations.iter().try_for_each(|operation| sql::check(operation, Statement::of))
+        check(schema)
     }
 
     fn no_op(&self) -> Option<Schema> {
-        let operation = json!({
-            "name": "nothing",
-            "columns": [{"name": "one", "type": "integer"}],
-            "statement": {"statement": "SELECT 1"},
-        });
-        Some(serde_json::from_value(json!({"operations": [operation]})).expect("a schema"))
+        Some(no_op())
     }
+}
+
+/// Refuses a schema that cannot work, as far as that is known without an engine.
+pub fn check(schema: &Schema) -> Result<(), DriverError> {
+    SqlSchema::of(schema)?;
+    schema.operations.iter().try_for_each(|operation| sql::check(operation, Statement::of))
+}
+
+/// A schema with the one operation that does least.
+pub fn no_op() -> Schema {
+    let operation = json!({
+        "name": "nothing",
+        "columns": [{"name": "one", "type": "integer"}],
+        "statement": {"statement": "SELECT 1"},
+    });
+    serde_json::from_value(json!({"operations": [operation]})).expect("a schema")
 }

@@ -18,6 +18,7 @@ pub struct Answer<'a> {
 }
 
 impl<'a> Answer<'a> {
+    /// Nothing is read yet of rows with these columns.
     pub fn of(columns: &'a [Column]) -> Self {
         Self { columns, unread: Vec::new(), needed: 1 }
     }

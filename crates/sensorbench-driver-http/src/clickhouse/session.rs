@@ -15,7 +15,7 @@ use crate::session::connected;
 use crate::sql;
 use crate::target::Target;
 
-/// A call for rows, whose columns come without dictionaries.
+/// A call for rows. Servers that can leave out dictionaries do.
 pub fn reading(database: &str, settings: &str, statement: String) -> Call {
     let path = format!("/?database={database}&readonly=2&low_cardinality_allow_in_native_format=0{settings}");
     Call::post(path, format!("{statement} FORMAT Native").into_bytes())

@@ -8,14 +8,17 @@ use super::types::ColumnType;
 use crate::connection::{Call, ENCODED, Reply};
 use crate::load::Form;
 
-/// An insert is a part on the disk: few large ones are what the server is made for.
-const BATCH_ROWS: u64 = 200_000;
-const BATCH_BYTES: usize = 16 << 20;
+/// The format of written rows.
+pub const FORMAT: &str = "RowBinary";
+/// So many rows, or bytes, are written at a time: an insert is a part on the disk, and few large ones are what the engine is made for.
+pub const FULL_BATCH: (u64, usize) = (200_000, 16 << 20);
 
 /// A table with the types of the columns that are written, in their order.
 #[derive(Clone, Debug)]
 pub struct Table {
     path: String,
+    /// The statement that rows follow, without their format.
+    insert: String,
     columns: Vec<(String, ColumnType)>,
 }
 
@@ -40,8 +43,28 @@ impl Table {
         };
         let columns: Vec<_> = columns.iter().map(known).collect::<Result<_, _>>()?;
         let names: Vec<_> = columns.iter().map(|(column, _)| name(column)).collect();
-        let statement = format!("INSERT INTO {}.{} ({}) FORMAT RowBinary", name(database), name(table), names.join(", "));
-        Ok(Self { path: format!("/?database={database}&query={}", utf8_percent_encode(&statement, ENCODED)), columns })
+        let insert = format!("INSERT INTO {}.{} ({})", name(database), name(table), names.join(", "));
+        let statement = format!("{insert} FORMAT {FORMAT}");
+        let path = format!("/?database={database}&query={}", utf8_percent_encode(&statement, ENCODED));
+        Ok(Self { path, insert, columns })
+    }
+
+    /// The statement that writes rows in [`FORMAT`], without the format.
+    pub fn insert(&self) -> &str {
+        &self.insert
+    }
+
+    /// Names of the columns of a row, in order.
+    pub fn columns(&self) -> impl Iterator<Item = &str> {
+        self.columns.iter().map(|(name, _)| name.as_str())
+    }
+
+    /// Appends a row whose column of each number has this value. Fails with what cannot be written.
+    pub fn append<'v>(&self, data: &mut Vec<u8>, value: impl Fn(usize) -> ValueRef<'v>) -> Result<(), ConversionError> {
+        let append = |(place, (name, column)): (usize, &(String, ColumnType))| {
+            column.append(data, value(place)).map_err(|error| error.at("column", name))
+        };
+        self.columns.iter().enumerate().try_for_each(append)
     }
 
     /// One row, made of an operation's parameters in these places.
@@ -55,14 +78,11 @@ impl Table {
 
 impl Form for Table {
     fn columns(&self) -> impl Iterator<Item = &str> {
-        self.columns.iter().map(|(name, _)| name.as_str())
+        Table::columns(self)
     }
 
     fn append<'v>(&self, data: &mut Vec<u8>, value: impl Fn(usize) -> ValueRef<'v>) -> Result<(), ConversionError> {
-        let append = |(place, (name, column)): (usize, &(String, ColumnType))| {
-            column.append(data, value(place)).map_err(|error| error.at("column", name))
-        };
-        self.columns.iter().enumerate().try_for_each(append)
+        Table::append(self, data, value)
     }
 
     fn call(&self, data: Vec<u8>) -> Call {
@@ -75,6 +95,6 @@ impl Form for Table {
     }
 
     fn full_batch(&self) -> (u64, usize) {
-        (BATCH_ROWS, BATCH_BYTES)
+        FULL_BATCH
     }
 }

@@ -10,6 +10,8 @@ use sensorbench_driver::{ConversionError, Type, ValueRef};
 pub struct ColumnType {
     kind: Kind,
     nullable: bool,
+    /// Whether values stand in a dictionary, in answers that do not leave it out.
+    has_dictionary: bool,
     name: String,
 }
 
@@ -37,16 +39,21 @@ impl ColumnType {
     /// The type of this name; None where this driver cannot read or write it.
     pub fn parse(name: &str) -> Option<Self> {
         let mut inner = name;
-        let mut nullable = false;
+        let (mut nullable, mut has_dictionary) = (false, false);
         while let Some((wrapper, wrapped)) = inner.split_once('(') {
             match wrapper {
                 "Nullable" => nullable = true,
-                "LowCardinality" => {}
+                "LowCardinality" => has_dictionary = true,
+                "SimpleAggregateFunction" => {
+                    // Values of it are those of its type, which follows the function's name.
+                    inner = wrapped.split_once(", ")?.1.strip_suffix(')')?;
+                    continue;
+                }
                 _ => break,
             }
             inner = wrapped.strip_suffix(')')?;
         }
-        Some(Self { kind: kind_of(inner)?, nullable, name: name.to_owned() })
+        Some(Self { kind: kind_of(inner)?, nullable, has_dictionary, name: name.to_owned() })
     }
 
     /// Appends a value in RowBinary.
@@ -222,6 +229,11 @@ impl<'a> Cursor<'a> {
         Some(number)
     }
 
+    /// A number of eight bytes.
+    fn number(&mut self) -> Option<u64> {
+        Some(u64::from_le_bytes(self.take(8)?.try_into().expect("eight bytes")))
+    }
+
     pub fn text(&mut self) -> Option<&'a [u8]> {
         let length = self.varint()?;
         self.take(usize::try_from(length).ok()?)
@@ -239,11 +251,23 @@ enum Data<'a> {
     /// Values of so many bytes each.
     Fixed(usize, &'a [u8]),
     Texts(Vec<&'a [u8]>),
+    /// The values that there are, and for each row which of them it has. Where rows may be null, the first one stands for that.
+    Dictionary(Box<Values<'a>>, Vec<usize>),
 }
+
+/// How columns with dictionaries begin.
+const DICTIONARY_VERSION: u64 = 1;
+/// What a part of such a column says of itself: the width of its places, and that its own dictionary follows.
+const PLACE_WIDTH: u64 = 0xff;
+const HAS_OWN_KEYS: u64 = 0x200;
+const HAS_SHARED_KEYS: u64 = 0x100;
 
 impl<'a> Values<'a> {
     /// The next so many values; None where not all of them are there yet.
     pub fn take(column: ColumnType, rows: usize, cursor: &mut Cursor<'a>) -> Option<Self> {
+        if column.has_dictionary {
+            return Self::take_dictionary(column, rows, cursor);
+        }
         let nulls = if column.nullable { Some(cursor.take(rows)?) } else { None };
         let width = match column.kind {
             Kind::Text => {
@@ -260,6 +284,25 @@ impl<'a> Values<'a> {
         Some(Self { column, nulls, data })
     }
 
+    /// The same where values stand in a dictionary. Blocks of Native have one each.
+    fn take_dictionary(column: ColumnType, rows: usize, cursor: &mut Cursor<'a>) -> Option<Self> {
+        let keys_of = ColumnType { nullable: false, has_dictionary: false, ..column.clone() };
+        if rows == 0 {
+            let keys = Self::take(keys_of, 0, cursor)?;
+            return Some(Self { column, nulls: None, data: Data::Dictionary(Box::new(keys), Vec::new()) });
+        }
+        let (version, form) = (cursor.number()?, cursor.number()?);
+        let is_known = version == DICTIONARY_VERSION && form & HAS_OWN_KEYS != 0 && form & HAS_SHARED_KEYS == 0;
+        let count = usize::try_from(cursor.number()?).ok().filter(|_| is_known)?;
+        let keys = Self::take(keys_of, count, cursor)?;
+        cursor.number().filter(|number| *number == rows as u64)?;
+        let width = 1usize.checked_shl((form & PLACE_WIDTH) as u32).filter(|width| *width <= 8)?;
+        let place = |bytes: &[u8]| bytes.iter().rev().fold(0, |place, byte| place << 8 | usize::from(*byte));
+        let places: Vec<usize> = cursor.take(rows.checked_mul(width)?)?.chunks_exact(width).map(place).collect();
+        places.iter().all(|place| *place < count).then_some(())?;
+        Some(Self { column, nulls: None, data: Data::Dictionary(Box::new(keys), places) })
+    }
+
     /// The value of a row, as one of a type for which [`ColumnType::why_not`] found no reason.
     #[inline]
     pub fn value(&self, row: usize, value_type: Type) -> Result<ValueRef<'a>, ConversionError> {
@@ -269,6 +312,8 @@ impl<'a> Values<'a> {
         let bytes = match &self.data {
             Data::Fixed(width, bytes) => &bytes[row * width..(row + 1) * width],
             Data::Texts(texts) => texts[row],
+            Data::Dictionary(_, places) if self.column.nullable && places[row] == 0 => return Ok(ValueRef::Null),
+            Data::Dictionary(keys, places) => return keys.value(places[row], value_type),
         };
         let other = || ConversionError(format!("a value of {} is no {}", self.column.name, value_type.name()));
         Ok(match value_type {
@@ -319,6 +364,8 @@ mod tests {
         let bytes = written(name, value).unwrap();
         let column = ColumnType::parse(name).unwrap();
         assert_eq!(column.why_not(value_type), None);
+        // Rows have no dictionary.
+        let column = ColumnType { has_dictionary: false, ..column };
         // A null has no further bytes in RowBinary, and some in Native.
         let padded = if value == ValueRef::Null { [bytes.as_slice(), &[0; 8]].concat() } else { bytes };
         Values::take(column, 1, &mut Cursor::new(&padded)).expect("all of it").value(0, value_type).unwrap().to_value()
@@ -346,6 +393,8 @@ mod tests {
             ("LowCardinality(Nullable(String))", ValueRef::Text("é")),
             ("String", ValueRef::Bytes(b"\0\xff")),
             ("FixedString(2)", ValueRef::Text("ab")),
+            ("SimpleAggregateFunction(max, Float64)", ValueRef::Double(0.5)),
+            ("Nullable(SimpleAggregateFunction(max, DateTime64(6)))", ValueRef::Timestamp(1)),
         ] {
             let value_type = match value {
                 ValueRef::Boolean(_) => Type::Boolean,
@@ -357,6 +406,28 @@ mod tests {
             };
             assert_eq!(read_again(name, value, value_type), value.to_value(), "{name}");
         }
+    }
+
+    #[test]
+    fn values_are_found_in_their_dictionary() {
+        let number = |number: u64| number.to_le_bytes();
+        let head = [number(1), number(0x600)].concat();
+        let read = |name: &str, bytes: &[u8], rows: usize| {
+            let column = ColumnType::parse(name).unwrap();
+            let values = Values::take(column, rows, &mut Cursor::new(bytes))?;
+            Some((0..rows).map(|row| values.value(row, Type::Text).unwrap().to_value()).collect::<Vec<_>>())
+        };
+        let text = |text: &str| Value::Text(text.into());
+        let of_text = [head.clone(), number(3).to_vec(), b"\0\x01a\x01b".to_vec(), number(4).to_vec(), vec![1, 2, 1, 0]].concat();
+        assert_eq!(read("LowCardinality(String)", &of_text, 4).unwrap(), [text("a"), text("b"), text("a"), text("")]);
+        // Not whole yet.
+        (1..of_text.len()).for_each(|end| assert!(read("LowCardinality(String)", &of_text[..end], 4).is_none(), "{end}"));
+        // The first key stands for null; places of two bytes.
+        let nullable =
+            [number(1), number(0x601), number(3)].concat().into_iter().chain(*b"\0\0\x01b").chain(number(2)).chain([0, 0, 2, 0]);
+        let nullable: Vec<u8> = nullable.collect();
+        assert_eq!(read("LowCardinality(Nullable(String))", &nullable, 2).unwrap(), [Value::Null, text("b")]);
+        assert!(read("LowCardinality(String)", &[], 0).unwrap().is_empty());
     }
 
     #[test]

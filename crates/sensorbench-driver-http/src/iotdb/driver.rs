@@ -13,7 +13,9 @@ use super::answer;
 use super::precision::Precision;
 use super::session::{Connector, Prepared, reading, running};
 use super::statement::{Statement, literal};
+use super::place::Place;
 use super::table::{Found, IotdbSchema, Table};
+use super::tree::{self, Series};
 use crate::connection::Call;
 use crate::control::Control;
 use crate::load::{self, Form};
@@ -83,9 +85,14 @@ impl IotdbDriver {
     }
 
     /// Runs statements of the schema, each with its place in the file.
-    fn run_all<'a>(&self, statements: impl Iterator<Item = (String, &'a str)>) -> Result<(), DriverError> {
+    fn run_all<'a>(&self, is_tree: bool, statements: impl Iterator<Item = (String, &'a str)>) -> Result<(), DriverError> {
         for (place, statement) in statements {
-            self.run(self.database(), statement).map_err(|error| match error {
+            let call = if is_tree {
+                tree::running(&tree::placed(statement, self.database()))
+            } else {
+                running(self.database(), statement)
+            };
+            self.send(call).map_err(|error| match error {
                 DriverError::Statement(message) => SchemaError::at(place, message).into(),
                 other => other,
             })?;
@@ -127,16 +134,61 @@ impl IotdbDriver {
         Ok(self.texts(database, "SHOW TABLES")?.into_iter().map(|[name, _ttl]| name).collect())
     }
 
-    fn table(&self, table: &str, columns: &[Parameter], names: &BTreeMap<String, String>) -> Result<Table, DriverError> {
-        let found = self.columns(self.database(), table)?;
-        Table::of((self.database(), table), columns, names, &found, self.precision()?)
-            .map_err(|problem| SchemaError::at(format!("fill.{table}"), problem).into())
+    /// Where rows of a table with these columns are written.
+    fn place(
+        &self,
+        schema: &IotdbSchema,
+        table: &str,
+        columns: &[Parameter],
+        names: &BTreeMap<String, String>,
+    ) -> Result<Place, DriverError> {
+        let (whole, precision) = ((self.database(), table), self.precision()?);
+        let place = match &schema.paths {
+            None => Table::of(whole, columns, names, &self.columns(self.database(), table)?, precision).map(Place::Table),
+            Some(paths) => match paths.get(table) {
+                Some(nodes) => Series::of(whole, nodes, columns, names, precision).map(Place::Series),
+                None => Err(format!("[create] has no paths.{table}, which names the columns that are nodes")),
+            },
+        };
+        place.map_err(|problem| SchemaError::at(format!("fill.{table}"), problem).into())
+    }
+
+    /// Where rows of a table that the schema fills are written.
+    fn filled(&self, schema: &IotdbSchema, table: &str) -> Result<Place, DriverError> {
+        self.place(schema, table, schema.sql.table(table)?, &schema.server_names(table))
     }
 
     fn check_tables(&self, schema: &IotdbSchema) -> Result<(), DriverError> {
-        let check =
-            |(table, columns): &(String, Vec<Parameter>)| self.table(table, columns, &schema.server_names(table)).map(drop);
-        schema.sql.tables().iter().try_for_each(check)
+        schema.sql.tables().iter().try_for_each(|(table, _)| self.filled(schema, table).map(drop))
+    }
+
+    /// The values of a statement of the tree model that returns one column of them.
+    fn of_tree(&self, statement: &str, value_type: Type) -> Result<Vec<Value>, DriverError> {
+        let columns = [Column { name: "value".to_owned(), value_type, computed: false }];
+        let mut rows = Rows::new();
+        tree::read(&self.control.ask(tree::reading(statement))?, &columns, Precision::Micros, &mut rows)?;
+        Ok(rows.iter().map(|row| row.value(0).to_value()).collect())
+    }
+
+    /// Removes sensorbench's database of the tree model; one without a marker is somebody's, and is an error.
+    fn remove_tree(&self) -> Result<(), DriverError> {
+        let root = tree::root(self.database());
+        if self.of_tree(&format!("SHOW CHILD PATHS {root}"), Type::Text)?.is_empty() {
+            return Ok(());
+        }
+        let mark = self.of_tree(&format!("SELECT mark FROM {root}.{MARKER_TABLE}"), Type::Text)?;
+        if !mark.into_iter().filter_map(text).any(|mark| Marker::parse(&mark).is_some()) {
+            return Err(DriverError::Namespace(format!("{}: {root} is somebody's database of the tree model", self.namespace())));
+        }
+        self.send(tree::running(&format!("DELETE DATABASE {root}")))
+    }
+
+    /// Makes sensorbench's database of the tree model, with a marker.
+    fn create_tree(&self, marker: &Marker) -> Result<(), DriverError> {
+        let root = tree::root(self.database());
+        self.send(tree::running(&format!("CREATE DATABASE {root}")))?;
+        let mark = literal(&marker.to_text());
+        self.send(tree::running(&format!("INSERT INTO {root}.{MARKER_TABLE}(timestamp, mark) VALUES (0, {mark})")))
     }
 
     /// The text where a marker would be; None where a database has none.
@@ -154,26 +206,28 @@ impl IotdbDriver {
         Ok(self.databases()?.iter().any(|found| found == self.database()))
     }
 
-    /// Removes everything but the marker from the database.
+    /// Removes everything but the marker from the database, and what is sensorbench's in the tree model.
     fn empty(&self) -> Result<(), DriverError> {
         let database = self.database();
         for table in self.tables(database)?.iter().filter(|table| *table != MARKER_TABLE) {
             self.run(database, &format!("DROP TABLE IF EXISTS {}", quoted(table)))?;
         }
-        Ok(())
+        self.remove_tree()
     }
 
     fn prepare(&self, schema: &IotdbSchema, operation: &Operation) -> Result<Prepared, DriverError> {
-        Prepared::of(operation, Statement::of, |text| {
+        let tree = schema.paths.is_some().then(|| self.database());
+        let statement = |operation: &Operation| Statement::of(operation, tree);
+        Prepared::of(operation, statement, |text| {
             let mut names = schema.server_names(&text.write);
             names.extend(text.columns.iter().map(|(server, parameter)| (parameter.clone(), server.clone())));
-            let table = match schema.sql.table(&text.write) {
-                Ok(columns) if text.columns.is_empty() => self.table(&text.write, columns, &names)?,
+            let place = match schema.sql.table(&text.write) {
+                Ok(columns) if text.columns.is_empty() => self.place(schema, &text.write, columns, &names)?,
                 // What the schema does not fill has the columns that are written.
-                _ => self.table(&text.write, &operation.parameters, &names)?,
+                _ => self.place(schema, &text.write, &operation.parameters, &names)?,
             };
-            let places = table.columns().map(|name| operation.require_parameter(name)).collect::<Result<_, _>>()?;
-            Ok((table, places))
+            let places = place.columns().map(|name| operation.require_parameter(name)).collect::<Result<_, _>>()?;
+            Ok((place, places))
         })
     }
 }
@@ -209,7 +263,12 @@ impl Driver for IotdbDriver {
             self.run(self.database(), &format!("CREATE TABLE {MARKER_TABLE} (mark STRING FIELD)"))?;
         }
         self.write_marker(marker, admission)?;
-        self.run_all(parsed.sql.create())?;
+        if parsed.paths.is_some() {
+            // Of the tree model's databases, the occupant of the namespace says nothing.
+            self.remove_tree()?;
+            self.create_tree(marker)?;
+        }
+        self.run_all(parsed.paths.is_some(), parsed.sql.create())?;
         self.check_tables(&parsed)?;
         self.schema.keep(parsed);
         Ok(())
@@ -250,17 +309,24 @@ impl Driver for IotdbDriver {
 
     fn load(&self, table: &str, rows: Box<dyn RecordBatchReader + Send>, progress: &Progress) -> Result<(), DriverError> {
         let schema = self.schema()?;
-        let form = self.table(table, schema.sql.table(table)?, &schema.server_names(table))?;
-        load::load(&form, &self.control, table, rows, progress)
+        load::load(&self.filled(&schema, table)?, &self.control, table, rows, progress)
     }
 
     /// Runs the schema's statements, then has the server write what it holds in memory into its files.
     fn settle(&self) -> Result<(), DriverError> {
-        self.run_all(self.schema()?.sql.settle())?;
+        let schema = self.schema()?;
+        self.run_all(schema.paths.is_some(), schema.sql.settle())?;
         self.run(self.database(), "FLUSH")
     }
 
     fn count(&self, table: &str) -> Result<u64, DriverError> {
+        let schema = self.schema()?;
+        if schema.paths.is_some()
+            && let Place::Series(series) = self.filled(&schema, table)?
+        {
+            let counts = self.of_tree(&series.count(), Type::Integer)?;
+            return Ok(counts.iter().map(|count| if let Value::Integer(count) = count { *count as u64 } else { 0 }).sum());
+        }
         let rows = self.rows(self.database(), &format!("SELECT count(*) FROM {}", quoted(table)), &[Type::Integer])?;
         Ok(match rows.first().and_then(|row| row.first()) {
             Some(Value::Integer(count)) => *count as u64,

@@ -1,5 +1,5 @@
-//! Apache IoTDB, its table model, over REST: statements are SQL and rows are written as tablets. sensorbench's namespace is a database at
-//! the server.
+//! Apache IoTDB over REST, its table model and its tree model: statements are SQL and rows are written as tablets, or as records of devices.
+//! sensorbench's namespace is a database at the server, and in the tree model also the database `root.NAMESPACE`.
 //!
 //! A target is `iotdb://[[USER]:PASSWORD@]HOST[:PORT]`, with the port of the REST service. `wal_mode=sync|async|disable` says how the server
 //! keeps its write-ahead log, which it does not tell by itself; it is what the durability class is read from.
@@ -17,15 +17,28 @@
 //! columns = { site = "location" }                    # of the same names if nothing else is said
 //! ```
 //!
+//! A schema with `paths` is one of the tree model (`tree.rs`): a table is what lies below `root.NAMESPACE.TABLE`, as `{TABLE}` in statements. In
+//! them, `:name@text` is a node.
+//!
+//! ```toml
+//! [create]
+//! paths.readings = ["site", "zone", "sensor"]        # columns that are nodes; time is the time, the others are measurements
+//!
+//! [operation.get_sensor_data]
+//! statement = "SELECT value FROM {readings}.:site@text.:zone@text.:sensor@text WHERE time >= :from AND time < :to"
+//! ```
+//!
 //! Every table has a column `time`. A row whose tags and time are those of another one takes its place. Times are whole units of the server's
 //! `timestamp_precision`; what is finer is refused. Tags are text: whole numbers become their decimal digits.
 
 mod answer;
 mod driver;
+mod place;
 mod precision;
 mod session;
 mod statement;
 mod table;
+mod tree;
 
 use sensorbench_driver::{About, Database, Driver, DriverError, Schema, TargetUrl};
 use serde_json::json;
@@ -35,6 +48,9 @@ use self::statement::Statement;
 use self::table::IotdbSchema;
 use crate::sql;
 use crate::target::Target;
+
+/// Stands for a namespace where a schema is checked without a server.
+const NO_NAMESPACE: &str = "sensorbench";
 
 /// Apache IoTDB.
 pub struct IotdbDatabase;
@@ -61,8 +77,9 @@ impl Database for IotdbDatabase {
     }
 
     fn check(&self, schema: &Schema) -> Result<(), DriverError> {
-        IotdbSchema::of(schema)?;
-        schema.operations.iter().try_for_each(|operation| sql::check(operation, Statement::of))
+        let is_tree = IotdbSchema::of(schema)?.paths.is_some();
+        let namespace = is_tree.then_some(NO_NAMESPACE);
+        schema.operations.iter().try_for_each(|operation| sql::check(operation, |operation| Statement::of(operation, namespace)))
     }
 
     /// The server refuses statements that read no table.

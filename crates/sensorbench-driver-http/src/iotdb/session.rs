@@ -7,9 +7,10 @@ use sensorbench_driver::{AsyncConnector, AsyncSession, DriverError, Executing, R
 use serde_json::json;
 
 use super::answer;
+use super::place::Place;
 use super::precision::Precision;
 use super::statement::Statement;
-use super::table::Table;
+use super::tree;
 use crate::connection::Call;
 use crate::pool::Pool;
 use crate::session::connected;
@@ -32,7 +33,7 @@ pub fn running(database: &str, statement: &str) -> Call {
 }
 
 /// An operation, ready to be executed.
-pub type Prepared = sql::Prepared<Statement, Table>;
+pub type Prepared = sql::Prepared<Statement, Place>;
 
 pub struct Connector {
     pub target: Arc<Target>,
@@ -74,11 +75,19 @@ impl IotdbSession {
         let database = &self.target.namespace;
         match operation {
             Prepared::Read(statement, columns) => {
-                let reply = self.pool.ask(reading(database, &statement.text(self.precision, parameters)?)).await?;
+                let text = statement.text(self.precision, parameters)?;
+                if statement.is_tree {
+                    let reply = self.pool.ask(tree::reading(&text)).await?;
+                    return tree::read(&reply, columns, self.precision, rows);
+                }
+                let reply = self.pool.ask(reading(database, &text)).await?;
                 answer::read(&reply, columns, self.precision, rows)
             }
+            Prepared::Run(statement) if statement.is_tree => {
+                self.send(tree::running(&statement.text(self.precision, parameters)?)).await
+            }
             Prepared::Run(statement) => self.send(running(database, &statement.text(self.precision, parameters)?)).await,
-            Prepared::Write(table, places) => self.send(table.row(places, parameters)?).await,
+            Prepared::Write(place, places) => self.send(place.row(places, parameters)?).await,
         }
     }
 

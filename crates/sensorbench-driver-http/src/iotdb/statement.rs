@@ -5,20 +5,31 @@ use std::fmt::Write;
 use sensorbench_driver::{ConversionError, DriverError, Operation, Value, ValueRef};
 
 use super::precision::Precision;
+use super::tree;
 use crate::sql::pieces;
 use crate::template::{Form, Piece, append_number};
 
-/// The statement of an operation. Parameters are `:name`, and `:name@text` where they are compared with a tag.
+/// The statement of an operation. Parameters are `:name`, and `:name@text` where they are compared with a tag, or are a node of a path.
 #[derive(Clone, Debug)]
 pub struct Statement {
     pieces: Vec<Piece>,
+    /// Whether it is one of the tree model.
+    pub is_tree: bool,
 }
 
 impl Statement {
-    /// Takes the statement of an operation apart.
-    pub fn of(operation: &Operation) -> Result<Self, DriverError> {
+    /// Takes the statement of an operation apart; one of the tree model has its tables in a namespace.
+    pub fn of(operation: &Operation, tree: Option<&str>) -> Result<Self, DriverError> {
         let forms = "parameters are written as :name or :name@text";
-        Ok(Self { pieces: pieces(operation, |form| form != Form::Micros, forms)? })
+        let mut pieces = pieces(operation, |form| form != Form::Micros, forms)?;
+        if let Some(namespace) = tree {
+            pieces.iter_mut().for_each(|piece| {
+                if let Piece::Text(text) = piece {
+                    *text = tree::placed(text, namespace);
+                }
+            });
+        }
+        Ok(Self { pieces, is_tree: tree.is_some() })
     }
 
     /// The text with these values of the operation's parameters.
@@ -26,6 +37,9 @@ impl Statement {
         let mut text = String::with_capacity(256);
         for piece in &self.pieces {
             let appended = match piece {
+                Piece::Value(place, Form::Text) if self.is_tree => {
+                    tree::node(parameters[*place].as_ref()).map(|node| text.push_str(&node))
+                }
                 Piece::Value(place, Form::Text) => append_tag(&mut text, parameters[*place].as_ref()),
                 Piece::Value(place, _) => append_literal(&mut text, precision, parameters[*place].as_ref()),
                 Piece::Text(piece) | Piece::Own(piece) => {
@@ -88,7 +102,8 @@ mod tests {
             statement: serde_json::json!({"statement": statement}),
         };
         let statement =
-            Statement::of(&operation("SELECT ':a' FROM r WHERE a = :a@text AND n = :a AND b = :b AND time = :t;")).unwrap();
+            Statement::of(&operation("SELECT ':a' FROM r WHERE a = :a@text AND n = :a AND b = :b AND time = :t;"), None)
+                .unwrap();
         let values = [Value::Integer(-7), Value::Text("' OR 1 = 1 -- \\".into()), Value::Timestamp(2_000)];
         assert_eq!(
             statement.text(Precision::Micros, &values).unwrap(),
@@ -97,6 +112,9 @@ mod tests {
         assert!(statement.text(Precision::Millis, &values).unwrap().ends_with("time = 2"));
         let finer = [values[0].clone(), values[1].clone(), Value::Timestamp(2_001)];
         assert!(statement.text(Precision::Millis, &finer).unwrap_err().to_string().contains("timestamp_precision"));
-        assert!(Statement::of(&operation("SELECT :a@us")).is_err() && Statement::of(&operation("SELECT :c")).is_err());
+        assert!(Statement::of(&operation("SELECT :a@us"), None).is_err() && Statement::of(&operation("SELECT :c"), None).is_err());
+        let of_tree = Statement::of(&operation("SELECT v FROM {r}.:a@text.:b@text WHERE v = :b"), Some("d")).unwrap();
+        let hostile = [Value::Integer(7), Value::Text("x`.** --'".into()), Value::Timestamp(0)];
+        assert_eq!(of_tree.text(Precision::Micros, &hostile).unwrap(), "SELECT v FROM root.d.r.`7`.`x``.** --'` WHERE v = 'x`.** --'''");
     }
 }

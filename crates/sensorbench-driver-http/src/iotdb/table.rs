@@ -3,20 +3,16 @@
 use std::collections::BTreeMap;
 
 use sensorbench_driver::{
-    ConversionError, DriverError, Parameter, Schema, SchemaError, SqlSchema, Type, Value, ValueRef, parse_part,
+    ConversionError, Parameter, Schema, SchemaError, SqlSchema, Type, ValueRef, parse_part,
 };
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
-use super::answer;
 use super::precision::Precision;
-use crate::connection::{Call, Reply};
-use crate::load::Form;
+use super::tree::Paths;
+use crate::connection::Call;
 use crate::template::{append_number, quoted, tag_text};
 
-/// The server holds a request as objects: tablets of more rows cost it more than they save.
-const BATCH_ROWS: u64 = 10_000;
-const BATCH_BYTES: usize = 4 << 20;
 /// Time and length before each row of a batch.
 const HEAD_BYTES: usize = 12;
 
@@ -25,6 +21,8 @@ const HEAD_BYTES: usize = 12;
 pub struct IotdbSchema {
     pub sql: SqlSchema,
     columns: BTreeMap<String, BTreeMap<String, String>>,
+    /// Of the tree model: which columns are nodes; None in the table model.
+    pub paths: Option<Paths>,
 }
 
 /// `[create]` of a schema file besides its statements.
@@ -35,16 +33,18 @@ struct Create {
     _statements: Option<Json>,
     #[serde(default)]
     columns: BTreeMap<String, BTreeMap<String, String>>,
+    paths: Option<Paths>,
 }
 
 impl IotdbSchema {
     pub fn of(schema: &Schema) -> Result<Self, SchemaError> {
-        let Create { columns, .. } = parse_part("create", &schema.create)?;
+        let Create { columns, paths, .. } = parse_part("create", &schema.create)?;
         let mut statements = schema.clone();
         if let Some(create) = statements.create.as_object_mut() {
             create.remove("columns");
+            create.remove("paths");
         }
-        Ok(Self { sql: SqlSchema::of(&statements)?, columns })
+        Ok(Self { sql: SqlSchema::of(&statements)?, columns, paths })
     }
 
     /// The names that the columns of a table have at the server, by those of the load query.
@@ -116,14 +116,6 @@ impl Table {
         Ok(Self { head, columns: columns.collect(), time, precision })
     }
 
-    /// One row, made of an operation's parameters in these places.
-    pub fn row(&self, places: &[usize], parameters: &[Value]) -> Result<Call, DriverError> {
-        let mut data = Vec::with_capacity(128);
-        self.append(&mut data, |column| parameters[places[column]].as_ref())
-            .map_err(|error| DriverError::Data(error.to_string()))?;
-        Ok(self.call(data))
-    }
-
     fn append_values<'v>(&self, text: &mut String, value: impl Fn(usize) -> ValueRef<'v>) -> Result<(), ConversionError> {
         for (place, column) in self.columns.iter().enumerate().filter(|(place, _)| *place != self.time) {
             text.push(if text.is_empty() { '[' } else { ',' });
@@ -179,13 +171,14 @@ fn append_value(text: &mut String, column: &Column, value: ValueRef, precision: 
     Ok(())
 }
 
-impl Form for Table {
-    fn columns(&self) -> impl Iterator<Item = &str> {
+impl Table {
+    /// Names of the columns of a row, in order.
+    pub fn columns(&self) -> impl Iterator<Item = &str> {
         self.columns.iter().map(|column| column.ours.as_str())
     }
 
     /// Appends the row's time, the length of its values, and the values.
-    fn append<'v>(&self, data: &mut Vec<u8>, value: impl Fn(usize) -> ValueRef<'v>) -> Result<(), ConversionError> {
+    pub fn append<'v>(&self, data: &mut Vec<u8>, value: impl Fn(usize) -> ValueRef<'v>) -> Result<(), ConversionError> {
         let time = match value(self.time) {
             ValueRef::Timestamp(time_us) => self.precision.time(time_us),
             ValueRef::Integer(number) => Ok(number),
@@ -201,7 +194,8 @@ impl Form for Table {
         Ok(())
     }
 
-    fn call(&self, data: Vec<u8>) -> Call {
+    /// The request that writes rows: a tablet.
+    pub fn call(&self, data: Vec<u8>) -> Call {
         let mut times = String::new();
         let mut values = Vec::with_capacity(data.len());
         let mut rest = data.as_slice();
@@ -218,19 +212,6 @@ impl Form for Table {
         }
         let body = [format!("{},\"timestamps\":[{times}],\"values\":[", self.head).into_bytes(), values, b"]}".to_vec()].concat();
         Call::post_json("/rest/table/v1/insertTablet", body)
-    }
-
-    fn refusal(&self, reply: &Reply) -> Option<String> {
-        answer::refusal(reply)
-    }
-
-    /// A code is for the whole tablet, of which the server may have written columns and partitions.
-    fn kept_of_refused(&self, _: u64, _: &Reply) -> Option<u64> {
-        None
-    }
-
-    fn full_batch(&self) -> (u64, usize) {
-        (BATCH_ROWS, BATCH_BYTES)
     }
 }
 

@@ -88,10 +88,87 @@ pub fn does_as_stated() {
             assert_eq!(read(hostile), [row(1, 7.0)], "{hostile}");
         }
     }
+    keeps_devices_of_the_tree_model();
     says_what_became_of_a_batch();
     refuses_points_that_are_too_old();
     says_what_it_is();
     open(&IOTDB, &url("stated", "")).guard(&owner()).remove().unwrap();
+}
+
+/// In the tree model, a sensor is a node of a path, whatever it is called.
+fn keeps_devices_of_the_tree_model() {
+    let column = |name: &str, value_type: &str| json!({"name": name, "type": value_type});
+    let columns = json!([column("sensor", "text"), column("time", "timestamp"), column("value", "double"), column("label", "text")]);
+    let range = json!([column("sensor", "text"), column("from", "timestamp"), column("to", "timestamp")]);
+    let of_tree = schema(json!({
+        "create": {"paths": {"t": ["sensor"]}},
+        "tables": {"t": columns},
+        "operations": [
+            {
+                "name": "read",
+                "parameters": range,
+                "columns": [column("time", "timestamp"), column("value", "double")],
+                "statement": {"statement": "SELECT value FROM {t}.:sensor@text WHERE time >= :from AND time < :to"},
+            },
+            {
+                "name": "peak",
+                "parameters": range,
+                "columns": [column("value", "double")],
+                "statement": {"statement": "SELECT max_value(value) FROM {t}.:sensor@text WHERE time >= :from AND time < :to"},
+            },
+            {
+                "name": "labels",
+                "columns": [column("label", "text")],
+                "statement": {"statement": "SELECT label FROM {t}.** WHERE time = 1 ALIGN BY DEVICE"},
+            },
+            {"name": "write", "parameters": columns, "statement": {"write": "t"}},
+        ],
+    }));
+    let driver = open(&IOTDB, &url("stated", ""));
+    driver.guard(&owner()).create(&of_tree, "", Intent::Replace).unwrap();
+    let asking = Asking::of(driver.as_ref(), &of_tree);
+    let write = |sensor: &str, time: i64, value: f64| {
+        asking.execute("write", &[text(sensor), Value::Timestamp(time), Value::Double(value), text(sensor)]).map(drop)
+    };
+    let ask = |operation: &str, sensor: &str, from: i64, to: i64| {
+        asking.execute(operation, &[text(sensor), Value::Timestamp(from), Value::Timestamp(to)]).unwrap()
+    };
+    let row = |time: i64, value: f64| vec![Value::Timestamp(time), Value::Double(value)];
+    for (time, value) in [(2 * SECOND_US, 2.5), (-1, 1.5), (-1, 0.5)] {
+        write("a", time, value).unwrap();
+    }
+    assert_eq!(ask("read", "a", -1, SECOND_US), [row(-1, 0.5)]);
+    assert_eq!(ask("peak", "a", -1, 2 * SECOND_US), [[Value::Double(0.5)]]);
+    assert_eq!(ask("peak", "a", 5, 6), [[Value::Null]]);
+    let names = ["1", "x' OR '1'='1", "root.**", "a`b", "%&{}:a"];
+    for name in names {
+        assert!(ask("read", name, 0, 9).is_empty(), "{name}");
+        write(name, 1, 7.0).unwrap();
+        assert_eq!(ask("read", name, 0, 9), [row(1, 7.0)], "{name}");
+    }
+    let mut labels: Vec<_> = asking.execute("labels", &[]).unwrap().into_iter().map(|row| row[0].to_string()).collect();
+    labels.sort_unstable();
+    let mut expected = names.map(|name| text(name).to_string());
+    expected.sort_unstable();
+    assert_eq!(labels, expected);
+    let columns = vec![
+        ("sensor", texts(&["b", "b", "c"])),
+        ("time", times(&[1, 2, 1])),
+        ("value", doubles(&[1.0, 2.0, 3.0])),
+        ("label", texts(&["b", "b", "c"])),
+    ];
+    load(driver.as_ref(), "t", columns).1.unwrap();
+    driver.settle().unwrap();
+    assert_eq!(driver.count("t").unwrap(), 2 + names.len() as u64 + 3);
+    // Somebody's database of the tree model is left alone.
+    driver.guard(&owner()).remove().unwrap();
+    let tree = |path: &str, statement: &str| request(path, Some(&json!({"sql": statement}).to_string())).1;
+    tree("/rest/v2/nonQuery", "INSERT INTO root.stated.mine(timestamp, v) VALUES (1, 7.0)");
+    let refused = driver.guard(&owner()).create(&of_tree, "", Intent::Create).unwrap_err();
+    assert!(refused.kind() == ErrorKind::Namespace && refused.to_string().contains("somebody's database of the tree"), "{refused}");
+    assert!(tree("/rest/v2/query", "SELECT v FROM root.stated.mine").contains("7.0"));
+    tree("/rest/v2/nonQuery", "DELETE DATABASE root.stated");
+    driver.guard(&owner()).create(&of_tree, "", Intent::Replace).unwrap();
 }
 
 /// A table that changed under the driver refuses the batch with a code in an answer of success.

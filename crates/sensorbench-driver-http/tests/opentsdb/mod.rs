@@ -7,11 +7,9 @@ use sensorbench_driver::{Driver, ErrorKind, Intent, Schema, Value};
 use sensorbench_driver_http::OPENTSDB;
 use serde_json::{Value as Json, json};
 
-use crate::server::{Asking, doubles, load, open, request, schema, send, text, texts, times, url};
+use crate::points::{DAY_US, Readings, SECOND_US, column, range, readings, row};
+use crate::server::{doubles, load, open, request, schema, send, text, texts, times, url};
 
-const SECOND_US: i64 = 1_000_000;
-/// A day in 2023.
-const DAY_US: i64 = 19_500 * 86_400 * SECOND_US;
 /// The first time that the driver takes.
 const FIRST_US: i64 = 10_000_000_000_000;
 const ALL_TIME: &str = "start=10000000000ms&end=4294000000001ms";
@@ -82,58 +80,39 @@ pub fn keeps_the_contract() {
     });
 }
 
-/// Readings with a tag and a value.
-fn readings() -> Schema {
-    let column = |name: &str, value_type: &str| json!({"name": name, "type": value_type});
-    let parameters = [column("sensor", "text"), column("time", "timestamp"), column("value", "double")];
-    let range = [column("sensor", "text"), column("from", "timestamp"), column("to", "timestamp")];
+/// Readings, how many there are of each sensor, and their means of each second.
+fn schema_of_readings() -> Schema {
     let tags = json!({"sensor": ":sensor"});
     let (from, to) = (":from", ":to");
-    schema(json!({
-        "create": {"points": {"t": {"tags": ["sensor"], "fields": ["value"]}}},
-        "tables": {"t": parameters},
-        "operations": [
-            {
-                "name": "read",
-                "parameters": [column("sensor", "text")],
-                "columns": [column("time", "timestamp"), column("value", "double")],
-                "statement": {"metric": "t.value", "tags": tags},
-            },
-            {
+    readings(
+        &json!({"metric": "t.value", "tags": tags}),
+        &json!({"metric": "t.value", "tags": tags, "downsample": "all-max", "from": from, "to": to}),
+        &[
+            json!({
                 "name": "sensors",
                 "columns": [column("sensor", "text"), column("value", "integer")],
                 "statement": {"metric": "t.value", "group_by": ["sensor"], "aggregate": "zimsum", "downsample": "all-count"},
-            },
-            {
-                "name": "peak",
-                "parameters": range,
-                "columns": [column("value", "double")],
-                "statement": {"metric": "t.value", "tags": tags, "downsample": "all-max", "from": from, "to": to},
-            },
-            {
+            }),
+            json!({
                 "name": "seconds",
-                "parameters": range,
+                "parameters": range(),
                 "columns": [column("time", "timestamp"), column("value", "double")],
                 "statement": {"metric": "t.value", "tags": tags, "downsample": "1s-avg", "from": from, "to": to},
-            },
-            {"name": "write", "parameters": parameters, "statement": {"write": "t"}},
+            }),
         ],
-    }))
+    )
 }
 
 pub fn does_as_stated() {
     for options in ["", "&gzip=on&connections=2&sync=off"] {
         let driver = open(&OPENTSDB, &url("stated", options));
-        driver.guard(&owner()).create(&readings(), "", Intent::Replace).unwrap();
-        let asking = Asking::of(driver.as_ref(), &readings());
-        let write = |sensor: &str, time: i64, value: f64| {
-            asking.execute("write", &[text(sensor), Value::Timestamp(time), Value::Double(value)]).map(drop)
-        };
-        let row = |time: i64, value: f64| vec![Value::Timestamp(time), Value::Double(value)];
+        let schema = schema_of_readings();
+        driver.guard(&owner()).create(&schema, "", Intent::Replace).unwrap();
+        let readings = Readings::of(driver.as_ref(), &schema);
         // Without sync a write is visible some ms later.
         let read = |sensor: &str, rows: usize| {
             for _ in 0..100 {
-                let found = asking.execute("read", &[text(sensor)]).unwrap();
+                let found = readings.read(sensor);
                 if found.len() == rows || !options.contains("sync=off") {
                     return found;
                 }
@@ -141,30 +120,16 @@ pub fn does_as_stated() {
             }
             panic!("{rows} rows of {sensor} are not visible")
         };
-        // Late points are taken; whole ms are exact, and what is finer, too early or too late is refused.
-        write("a", DAY_US + 2 * SECOND_US, 2.5).unwrap();
-        write("a", DAY_US + 1000, 0.1).unwrap();
-        assert_eq!(read("a", 2), [row(DAY_US + 1000, 0.1), row(DAY_US + 2 * SECOND_US, 2.5)]);
-        for (time, expected) in [
-            (DAY_US + 1, "no whole number of milliseconds"),
-            (FIRST_US - 1000, "none of the server's times"),
-            (4_294_000_000_001_000, "none of the server's times"),
-        ] {
-            let refused = write("a", time, 1.0).unwrap_err();
-            assert!(refused.kind() == ErrorKind::Data && refused.to_string().contains(expected), "{refused}");
+        readings.are_exact_to_the_ms(read);
+        for time in [FIRST_US - 1000, 4_294_000_000_001_000] {
+            readings.refuse(time, "none of the server's times");
         }
-        // A stretch begins with its start, and ends before its end, to the ms.
-        let range = |from: i64, to: i64| [text("a"), Value::Timestamp(DAY_US + from), Value::Timestamp(DAY_US + to)];
-        let peak = |from: i64, to: i64| asking.execute("peak", &range(from, to)).unwrap();
-        assert_eq!(peak(1000, 2 * SECOND_US), [[Value::Double(0.1)]]);
-        assert_eq!(peak(1000, 2 * SECOND_US + 1000), [[Value::Double(2.5)]]);
-        assert!(peak(2000, 2 * SECOND_US).is_empty());
-        let seconds = asking.execute("seconds", &range(0, 3 * SECOND_US)).unwrap();
+        let seconds = readings.ask("seconds", 0, 3 * SECOND_US).unwrap();
         assert_eq!(seconds, [row(DAY_US, 0.1), row(DAY_US + 2 * SECOND_US, 2.5)]);
-        assert!(asking.execute("seconds", &range(1000, 3 * SECOND_US)).unwrap_err().to_string().contains("are no whole ones"));
+        assert!(readings.ask("seconds", 1000, 3 * SECOND_US).unwrap_err().to_string().contains("are no whole ones"));
         // Written again, the last value stays, whatever is larger.
-        write("b", DAY_US, 5.0).unwrap();
-        write("b", DAY_US, 3.25).unwrap();
+        readings.write("b", DAY_US, 5.0).unwrap();
+        readings.write("b", DAY_US, 3.25).unwrap();
         for _ in 0..100 {
             if read("b", 1) == [row(DAY_US, 3.25)] {
                 break;
@@ -172,23 +137,19 @@ pub fn does_as_stated() {
             std::thread::sleep(Duration::from_millis(50));
         }
         assert_eq!(read("b", 1), [row(DAY_US, 3.25)]);
-        // Whatever a tag has comes back as it was, and nothing that was never written is found.
         let hostile = ["x|a", "a,b=c d{}()*", "é=\\x/2F", "a b", "100%&m=x", "literal_or(a)"];
-        for sensor in hostile {
-            assert!(asking.execute("read", &[text(sensor)]).unwrap().is_empty(), "{sensor}");
-            write(sensor, DAY_US, 7.0).unwrap();
-            assert_eq!(read(sensor, 1), [row(DAY_US, 7.0)], "{sensor}");
-        }
-        let mut sensors = asking.execute("sensors", &[]).unwrap();
+        readings.have_any_text(&hostile, read);
+        let mut sensors = readings.asking.execute("sensors", &[]).unwrap();
         sensors.sort_by_key(|row| if let Value::Text(name) = &row[0] { name.to_string() } else { panic!("a name") });
         let mut expected: Vec<_> = [("a", 2), ("b", 1)].into_iter().chain(hostile.map(|name| (name, 1))).collect();
         expected.sort_unstable();
         let rows: Vec<_> = expected.into_iter().map(|(name, count)| vec![text(name), Value::Integer(count)]).collect();
         assert_eq!(sensors, rows);
-        assert!(write("", DAY_US, 7.0).unwrap_err().to_string().contains("an empty text cannot be a tag"));
+        assert!(readings.write("", DAY_US, 7.0).unwrap_err().to_string().contains("an empty text cannot be a tag"));
         says_what_is_in_of_a_refused_batch(driver.as_ref());
     }
     open(&OPENTSDB, &url("stated", "")).guard(&owner()).remove().unwrap();
+    takes_each_point_by_itself();
     says_what_it_is();
 }
 
@@ -203,6 +164,20 @@ fn says_what_is_in_of_a_refused_batch(driver: &dyn Driver) {
     let (rows, outcome) = load(driver, "t", columns(&[DAY_US + 1000, DAY_US + 1]));
     assert!(outcome.unwrap_err().to_string().contains("no whole number"));
     assert_eq!((rows, driver.count("t").unwrap()), (0, before + 2));
+}
+
+/// The server takes each point of a request by itself, and names those that it refused.
+fn takes_each_point_by_itself() {
+    let point = |metric: &str, value: &str| {
+        json!({"metric": metric, "timestamp": DAY_US / SECOND_US, "value": value, "tags": {"sensor": "a"}})
+    };
+    let points = json!([point("partly.in", "1"), point("partly.in", "no number"), point("partly.too", "2")]);
+    let (status, body) = request("/api/put?details&sync", Some(&points.to_string()));
+    let answer: Json = serde_json::from_str(&body).unwrap();
+    assert_eq!((status, &answer["success"], &answer["failed"]), (400, &json!(2), &json!(1)), "{body}");
+    assert_eq!(answer["errors"][0]["datapoint"]["value"], json!("no number"), "{body}");
+    assert_eq!((points_of("partly.in").len(), points_of("partly.too").len()), (1, 1));
+    remove("partly");
 }
 
 fn says_what_it_is() {

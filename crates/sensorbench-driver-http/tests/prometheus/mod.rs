@@ -9,11 +9,8 @@ use sensorbench_driver::{Driver, ErrorKind, Intent, Schema, Value};
 use sensorbench_driver_http::PROMETHEUS;
 use serde_json::json;
 
-use crate::server::{Asking, doubles, load, open, request, schema, text, texts, times, url};
-
-const SECOND_US: i64 = 1_000_000;
-/// A day in 2023.
-const DAY_US: i64 = 19_500 * 86_400 * SECOND_US;
+use crate::points::{DAY_US, Readings, SECOND_US, column, range, readings_in_promql, remove_series, row};
+use crate::server::{doubles, load, open, request, schema, texts, times, url};
 
 /// Protobuf's field of a number with a length. All lengths of these tests fit into one byte.
 fn field(number: u8, content: &[u8]) -> Vec<u8> {
@@ -54,13 +51,8 @@ fn samples_of(metric: &str) -> Vec<String> {
     answer["data"]["result"].as_array().unwrap().iter().map(ToString::to_string).collect()
 }
 
-fn remove(namespace: &str) {
-    let path = format!("/api/v1/admin/tsdb/delete_series?match%5B%5D=%7B__name__%3D~%22{namespace}%3A.%2B%22%7D");
-    assert_eq!(request(&path, Some("")).0, 204);
-}
-
 pub fn keeps_the_contract() {
-    remove("contract");
+    remove_series("contract");
     check(&Subject {
         database: &PROMETHEUS,
         url: url("contract", ""),
@@ -83,88 +75,45 @@ pub fn keeps_the_contract() {
             write(&[("__name__", "contract:mine"), ("name", "what somebody else has")]);
         },
         foreign_rows: &|| [samples_of("contract%3Asensorbench"), samples_of("contract%3Amine")].concat(),
-        remove_foreign: &|| remove("contract"),
+        remove_foreign: &|| remove_series("contract"),
     });
 }
 
-/// Readings with a label and a value.
+/// Readings, and their means every two seconds.
 fn readings() -> Schema {
-    let column = |name: &str, value_type: &str| json!({"name": name, "type": value_type});
-    let parameters = [column("sensor", "text"), column("time", "timestamp"), column("value", "double")];
-    let range = [column("sensor", "text"), column("from", "timestamp"), column("to", "timestamp")];
-    let peak =
-        json!({"query": "max_over_time(::t_value{sensor=:sensor}[:range])", "from": ":from", "to": ":to", "row": ["value"]});
     let means = json!({
         "query": "avg_over_time(::t_value{sensor=:sensor}[:range])", "from": ":from", "to": ":to", "step": "2s", "row": ["time", "value"]
     });
-    schema(json!({
-        "create": {"points": {"t": {"tags": ["sensor"], "fields": ["value"]}}},
-        "tables": {"t": parameters},
-        "operations": [
-            {
-                "name": "read",
-                "parameters": [column("sensor", "text")],
-                "columns": [column("time", "timestamp"), column("value", "double")],
-                "statement": {"export": "::t_value{sensor=:sensor}"},
-            },
-            {"name": "peak", "parameters": range, "columns": [column("peak", "double")], "statement": peak},
-            {
-                "name": "means",
-                "parameters": range,
-                "columns": [column("time", "timestamp"), column("mean", "double")],
-                "statement": means,
-            },
-            {"name": "write", "parameters": parameters, "statement": {"write": "t"}},
-        ],
-    }))
+    let columns = json!([column("time", "timestamp"), column("mean", "double")]);
+    readings_in_promql(&[json!({"name": "means", "parameters": range(), "columns": columns, "statement": means})])
 }
 
 pub fn does_as_stated() {
     for options in ["", "&gzip=on&connections=2"] {
         let driver = open(&PROMETHEUS, &url("stated", options));
         driver.guard(&owner()).create(&readings(), "", Intent::Replace).unwrap();
-        let asking = Asking::of(driver.as_ref(), &readings());
-        let write = |sensor: &str, time: i64, value: f64| {
-            asking.execute("write", &[text(sensor), Value::Timestamp(time), Value::Double(value)]).map(drop)
-        };
-        let read = |sensor: &str| asking.execute("read", &[text(sensor)]).unwrap();
-        let row = |time: i64, value: f64| vec![Value::Timestamp(time), Value::Double(value)];
-        // Visible at once, and late samples too; whole ms are exact, and what is finer is refused.
-        write("a", DAY_US + 2 * SECOND_US, 2.5).unwrap();
-        write("a", DAY_US + 1000, 1.5).unwrap();
-        assert_eq!(read("a"), [row(DAY_US + 1000, 1.5), row(DAY_US + 2 * SECOND_US, 2.5)]);
-        let finer = write("a", DAY_US + 1, 1.0).unwrap_err();
-        assert!(finer.kind() == ErrorKind::Data && finer.to_string().contains("no whole number of milliseconds"), "{finer}");
-        // A range begins with its start, and ends before its end, to the ms.
-        let ask = |operation: &str, from: i64, to: i64| {
-            asking.execute(operation, &[text("a"), Value::Timestamp(DAY_US + from), Value::Timestamp(DAY_US + to)])
-        };
-        let peak = |from: i64, to: i64| ask("peak", from, to).unwrap();
-        assert_eq!(peak(1000, 2 * SECOND_US), [[Value::Double(1.5)]]);
-        assert_eq!(peak(1000, 2 * SECOND_US + 1000), [[Value::Double(2.5)]]);
-        assert!(peak(2000, 2 * SECOND_US).is_empty());
+        let readings = Readings::of(driver.as_ref(), &readings());
+        let read = |sensor: &str, _| readings.read(sensor);
+        // Visible at once, and late samples too.
+        readings.are_exact_to_the_ms(read);
         // Each step has its own readings alone, and one without readings has no answer.
-        let means = ask("means", 0, 6 * SECOND_US).unwrap();
-        assert_eq!(means, [row(DAY_US, 1.5), row(DAY_US + 2 * SECOND_US, 2.5)]);
-        assert!(ask("means", 0, SECOND_US).unwrap_err().to_string().contains("no whole number of steps"));
-        of_duplicates_the_first_stays(&asking);
-        for hostile in ["x\"} or {a=\"b", "a,b=c d=1 2", "é=\\x", "a\\", "100%&match[]=x", "`~'", "line\nend"] {
-            assert!(read(hostile).is_empty(), "{hostile}");
-            write(hostile, DAY_US, 7.0).unwrap();
-            assert_eq!(read(hostile), [row(DAY_US, 7.0)], "{hostile}");
-        }
+        let means = readings.ask("means", 0, 6 * SECOND_US).unwrap();
+        assert_eq!(means, [row(DAY_US, 0.1), row(DAY_US + 2 * SECOND_US, 2.5)]);
+        assert!(readings.ask("means", 0, SECOND_US).unwrap_err().to_string().contains("no whole number of steps"));
+        of_duplicates_the_first_stays(&readings);
+        readings.have_any_text(&["x\"} or {a=\"b", "a,b=c d=1 2", "é=\\x", "a\\", "100%&match[]=x", "`~'", "line\nend"], read);
         counts_show_what_is_dropped(driver.as_ref());
         // The mark of a series that has ended is a NaN of its own, and never written: NaN is a value, and the series goes on.
-        write("n", DAY_US, f64::from_bits(0x7ff0_0000_0000_0002)).unwrap();
-        let read = read("n");
+        readings.write("n", DAY_US, f64::from_bits(0x7ff0_0000_0000_0002)).unwrap();
+        let read = readings.read("n");
         assert!(matches!(read[0][1], Value::Double(value) if value.is_nan()), "{read:?}");
     }
     reuses_what_was_removed();
     says_what_it_is();
 }
 
-fn of_duplicates_the_first_stays(asking: &Asking) {
-    let write = |time: i64, value: f64| asking.execute("write", &[text("b"), Value::Timestamp(time), Value::Double(value)]);
+fn of_duplicates_the_first_stays(readings: &Readings) {
+    let write = |time: i64, value: f64| readings.write("b", time, value);
     write(DAY_US + SECOND_US, 5.0).unwrap();
     // The same again is nothing new; another value of the newest time is refused.
     write(DAY_US + SECOND_US, 5.0).unwrap();
@@ -173,8 +122,7 @@ fn of_duplicates_the_first_stays(asking: &Asking) {
     // Late ones are acknowledged, and the first stays.
     write(DAY_US, 1.0).unwrap();
     write(DAY_US, 2.0).unwrap();
-    let row = |time: i64, value: f64| vec![Value::Timestamp(time), Value::Double(value)];
-    assert_eq!(asking.execute("read", &[text("b")]).unwrap(), [row(DAY_US, 1.0), row(DAY_US + SECOND_US, 5.0)]);
+    assert_eq!(readings.read("b"), [row(DAY_US, 1.0), row(DAY_US + SECOND_US, 5.0)]);
 }
 
 /// A batch is one transaction: refused, none of it is in. What it drops of an acknowledged one, the count shows.

@@ -3,15 +3,12 @@
 use std::time::{Duration, Instant};
 
 use sensorbench_driver::contract::{Keeps, Subject, check, owner};
-use sensorbench_driver::{Driver, ErrorKind, Intent, Schema, Value};
+use sensorbench_driver::{Driver, ErrorKind, Intent, Value};
 use sensorbench_driver_http::VICTORIAMETRICS;
 use serde_json::json;
 
-use crate::server::{Asking, doubles, load, open, request, schema, text, texts, times, url};
-
-const SECOND_US: i64 = 1_000_000;
-/// A day in 2023.
-const DAY_US: i64 = 19_500 * 86_400 * SECOND_US;
+use crate::points::{DAY_US, Readings, SECOND_US, readings_in_promql, remove_series, row};
+use crate::server::{doubles, load, open, request, schema, texts, times, url};
 
 fn write(lines: &str) {
     assert_eq!(request("/write?precision=ms", Some(lines)).0, 204);
@@ -24,13 +21,8 @@ fn export(metric: &str) -> Vec<String> {
     body.lines().map(str::to_owned).collect()
 }
 
-fn remove(namespace: &str) {
-    let path = format!("/api/v1/admin/tsdb/delete_series?match%5B%5D=%7B__name__%3D~%22{namespace}%3A.%2B%22%7D");
-    assert_eq!(request(&path, Some("")).0, 204);
-}
-
 pub fn keeps_the_contract() {
-    remove("contract");
+    remove_series("contract");
     check(&Subject {
         database: &VICTORIAMETRICS,
         url: url("contract", ""),
@@ -50,73 +42,28 @@ pub fn keeps_the_contract() {
         },
         put_foreign: &|| write("contract:sensorbench,mark=mine value=1 1700000000000\ncontract:mine x=7 1700000000000\n"),
         foreign_rows: &|| [export("contract%3Asensorbench_value"), export("contract%3Amine_x")].concat(),
-        remove_foreign: &|| remove("contract"),
+        remove_foreign: &|| remove_series("contract"),
     });
-}
-
-/// Readings with a label and a value.
-fn readings() -> Schema {
-    let column = |name: &str, value_type: &str| json!({"name": name, "type": value_type});
-    let parameters = [column("sensor", "text"), column("time", "timestamp"), column("value", "double")];
-    let range = [column("sensor", "text"), column("from", "timestamp"), column("to", "timestamp")];
-    schema(json!({
-        "create": {"points": {"t": {"tags": ["sensor"], "fields": ["value"]}}},
-        "tables": {"t": parameters},
-        "operations": [
-            {
-                "name": "read",
-                "parameters": [column("sensor", "text")],
-                "columns": [column("time", "timestamp"), column("value", "double")],
-                "statement": {"export": "::t_value{sensor=:sensor}"},
-            },
-            {
-                "name": "peak",
-                "parameters": range,
-                "columns": [column("peak", "double")],
-                "statement": {"query": "max_over_time(::t_value{sensor=:sensor}[:range])", "from": ":from", "to": ":to", "row": ["value"]},
-            },
-            {"name": "write", "parameters": parameters, "statement": {"write": "t"}},
-        ],
-    }))
 }
 
 pub fn does_as_stated() {
     for options in ["", "&gzip=on&connections=2"] {
         let driver = open(&VICTORIAMETRICS, &url("stated", options));
-        driver.guard(&owner()).create(&readings(), "", Intent::Replace).unwrap();
-        let asking = Asking::of(driver.as_ref(), &readings());
-        let write = |sensor: &str, time: i64, value: f64| {
-            asking.execute("write", &[text(sensor), Value::Timestamp(time), Value::Double(value)]).map(drop)
-        };
-        let read = |sensor: &str| {
+        let schema = readings_in_promql(&[]);
+        driver.guard(&owner()).create(&schema, "", Intent::Replace).unwrap();
+        let readings = Readings::of(driver.as_ref(), &schema);
+        let read = |sensor: &str, _| {
             driver.settle().unwrap();
-            asking.execute("read", &[text(sensor)]).unwrap()
+            readings.read(sensor)
         };
-        let row = |time: i64, value: f64| vec![Value::Timestamp(time), Value::Double(value)];
-        // Late points are taken; whole ms are exact, and what is finer is refused.
-        write("a", DAY_US + 2 * SECOND_US, 2.5).unwrap();
-        write("a", DAY_US + 1000, 1.5).unwrap();
-        assert_eq!(read("a"), [row(DAY_US + 1000, 1.5), row(DAY_US + 2 * SECOND_US, 2.5)]);
-        let finer = write("a", DAY_US + 1, 1.0).unwrap_err();
-        assert!(finer.kind() == ErrorKind::Data && finer.to_string().contains("no whole number of milliseconds"), "{finer}");
-        // A range begins with its start, and ends before its end, to the ms.
-        let peak = |from: i64, to: i64| {
-            asking.execute("peak", &[text("a"), Value::Timestamp(DAY_US + from), Value::Timestamp(DAY_US + to)]).unwrap()
-        };
-        assert_eq!(peak(1000, 2 * SECOND_US), [[Value::Double(1.5)]]);
-        assert_eq!(peak(1000, 2 * SECOND_US + 1000), [[Value::Double(2.5)]]);
-        assert!(peak(2000, 2 * SECOND_US).is_empty());
+        readings.are_exact_to_the_ms(read);
         // Written again, both are kept: none wins.
-        write("b", DAY_US, 5.0).unwrap();
-        write("b", DAY_US, 3.0).unwrap();
-        let mut both = read("b");
+        readings.write("b", DAY_US, 5.0).unwrap();
+        readings.write("b", DAY_US, 3.0).unwrap();
+        let mut both = read("b", 2);
         both.sort_by_key(|row| if let Value::Double(value) = row[1] { value as i64 } else { panic!("a value") });
         assert_eq!(both, [row(DAY_US, 3.0), row(DAY_US, 5.0)]);
-        for hostile in ["x\"} or {a=\"b", "a,b=c d=1 2", "é=\\x", "a\\", "100%&match[]=x", "`~'"] {
-            assert!(read(hostile).is_empty(), "{hostile}");
-            write(hostile, DAY_US, 7.0).unwrap();
-            assert_eq!(read(hostile), [row(DAY_US, 7.0)], "{hostile}");
-        }
+        readings.have_any_text(&["x\"} or {a=\"b", "a,b=c d=1 2", "é=\\x", "a\\", "100%&match[]=x", "`~'"], read);
         counts_show_what_is_dropped(driver.as_ref());
     }
     open(&VICTORIAMETRICS, &url("stated", "")).guard(&owner()).remove().unwrap();

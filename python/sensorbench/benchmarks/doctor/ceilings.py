@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import psutil
 
-from sensorbench import _engine
+from sensorbench import _engine, lab
 from sensorbench.dataset import cu_bems
 from sensorbench.progress import ProgressReporter
 from sensorbench.results.engine_plan import EnginePlan, PlannedPhase
@@ -44,7 +44,9 @@ def measure(reporter: ProgressReporter, *, quick: bool = False) -> dict[str, Fig
         "generator_rows_per_s": generator_rows_per_s,
         "rss_growth_bytes": lambda: rss_growth_bytes(int(100_000_000 * share)),
         "driver_ceiling": lambda: {
-            name: driver_ceiling(database, duration_s=3.0 * share) for name, database in databases().items()
+            name: driver_ceiling(database, duration_s=3.0 * share)
+            for name, database in databases().items()
+            if lab.has_library(name)
         },
     }
     figures: dict[str, Figure] = {}
