@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::arrow_tables::parameter_tables;
 use crate::errors::{driver_error, parsed, run_error, written};
-use crate::load::Load;
+use crate::load::{Load, SharedRows};
 use crate::registry::database;
 use crate::run::Run;
 
@@ -89,9 +89,14 @@ impl Target {
         self.call(python, |driver| driver.namespaces())
     }
 
-    fn load(&self, table: String, rows: PyArrowType<RecordBatchStreamReader>) -> Load {
+    #[pyo3(signature = (table, rows, *, workers = 1, batch_rows = None))]
+    fn load(&self, table: String, rows: PyArrowType<RecordBatchStreamReader>, workers: usize, batch_rows: Option<usize>) -> Load {
         let rows: Box<dyn RecordBatchReader + Send> = Box::new(rows.0);
-        Load::start(self.driver.clone(), move |driver, progress| driver.load(&table, rows, progress))
+        if workers == 1 && batch_rows.is_none() {
+            return Load::start(self.driver.clone(), move |driver, progress| driver.load(&table, rows, progress));
+        }
+        let rows = SharedRows::new(rows, batch_rows.unwrap_or(usize::MAX).max(1));
+        Load::start(self.driver.clone(), move |driver, progress| rows.load(driver, &table, workers.max(1), progress))
     }
 
     fn write_load_file(&self, table: String, rows: PyArrowType<RecordBatchStreamReader>, file: PathBuf) -> Load {
