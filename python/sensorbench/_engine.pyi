@@ -73,13 +73,15 @@ class Target:
     def namespaces(self) -> list[str]:
         """Names of all namespaces at the target with a marker of ours."""
 
-    def load(self, table: str, rows: pa.RecordBatchReader, *, workers: int = 1, batch_rows: int | None = None) -> Load:
+    def load(
+        self, table: str, rows: pa.RecordBatchReader, *, with_targets: Sequence[Target] = (), batch_rows: int | None = None
+    ) -> Load:
         """Starts loading rows of canonical Arrow types (Boolean, Int64, Float64, Timestamp(µs), Utf8, Binary).
 
         Args:
             table: the table.
             rows: its rows.
-            workers: how many load at the same time, each by connections of its own: each takes the next batch when it has sent one.
+            with_targets: other handles of the same target that load with this one: each takes the next batch when it has sent one.
             batch_rows: rows of a batch, at most; as `rows` has them if None.
 
         """

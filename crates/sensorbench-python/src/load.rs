@@ -64,9 +64,10 @@ impl SharedRows {
         Self { schema: source.rows.schema(), source: Arc::new(Mutex::new(source)) }
     }
 
-    /// Loads them by so many workers, each of which takes the next batch when it has sent one. When one of them fails, the others stop.
-    pub fn load(&self, driver: &dyn Driver, table: &str, workers: usize, progress: &Progress) -> Result<(), DriverError> {
-        let work = || {
+    /// Loads them by several drivers of one target at the same time: each takes the next batch when it has sent one. When one of them fails,
+    /// the others stop.
+    pub fn load(&self, drivers: &[&dyn Driver], table: &str, progress: &Progress) -> Result<(), DriverError> {
+        let work = |driver: &dyn Driver| {
             let loaded = driver.load(table, Box::new(self.clone()), progress);
             if loaded.is_err() {
                 progress.stop();
@@ -74,7 +75,7 @@ impl SharedRows {
             loaded
         };
         let outcomes: Vec<_> = std::thread::scope(|scope| {
-            let started: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
+            let started: Vec<_> = drivers.iter().map(|driver| scope.spawn(|| work(*driver))).collect();
             started.into_iter().map(|worker| worker.join().expect("drivers return their errors")).collect()
         });
         let errors: Vec<_> = outcomes.into_iter().filter_map(Result::err).collect();

@@ -4,6 +4,7 @@ import hashlib
 import json
 import logging
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from sensorbench import lab
@@ -27,7 +28,7 @@ class LoadOrder:
     """How a driver is handed rows.
 
     Args:
-        workers: how many load at the same time; each takes the next batch when it has sent one.
+        workers: how many load at the same time, each by connections of its own: each takes the next batch when it has sent one.
         batch_rows: rows of a batch, at most; as they were prepared if None.
         period_s: how often it is noted how many rows are in, in s; never if None.
 
@@ -86,12 +87,17 @@ def load_variant(
     _log_statements(variant, schema)
     before = _snapshot(variant, target) if with_snapshot else None
     target.create(json.dumps(schema), noted(fingerprint, "loading"), intent=claim.intent, owner=claim.owner.to_json())
+    others = [variant.engine_target() for _ in range(order.workers - 1)]
+    for other in others:
+        other.attach(json.dumps(schema), intent="resume", owner=claim.owner.to_json())
     rows = sum(table.rows for table in tables)
     guard = MemoryGuard(variant, rows)
     with reporter.task(f"loading {variant.id}", total=rows) as task:
         progress = _Progress(order.period_s)
         went = load_by_tool(variant, target, tables, task, guard) if variant.target.loader else None
-        loaded = went.tables if went else _load_by_driver(variant, target, tables, task, guard, order, progress)
+        loaded = (
+            went.tables if went else _load_by_driver(variant, [target, *others], tables, task, guard, order.batch_rows, progress)
+        )
         load_s = sum(entry["duration_s"] for entry in loaded)
         task.advance_to(rows, "settling")
         start_s = time.monotonic()
@@ -132,17 +138,18 @@ def load_variant(
 
 def _load_by_driver(
     variant: Variant,
-    target: Target,
+    workers: Sequence[Target],
     tables: list[PreparedTable],
     task: Task,
     guard: MemoryGuard,
-    order: LoadOrder,
+    batch_rows: int | None,
     progress: _Progress,
 ) -> list[LoadedTable]:
+    target, *others = workers
     loaded: list[LoadedTable] = []
     for table in tables:
         _log.info("%s: load %s, %s rows", variant.id, table.table, f"{table.rows:,}")
-        load = target.load(table.table, table.open(), workers=order.workers, batch_rows=order.batch_rows)
+        load = target.load(table.table, table.open(), with_targets=others, batch_rows=batch_rows)
         wait_for(load, sum(entry["rows"] for entry in loaded), task, guard, progress.note)
         went: LoadedPart = json.loads(load.result())
         loaded.append({"table": table.table, "prepare_s": table.prepare_s, "prepared_bytes": table.bytes, **went})

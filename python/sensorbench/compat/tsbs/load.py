@@ -85,10 +85,10 @@ class TsbsLoadBenchmark(Benchmark[TsbsLoadPlan, TsbsManifest, RunsWriter[TsbsMan
     def execute(self, plan: TsbsLoadPlan, context: RunContext[RunsWriter[TsbsManifest]]) -> None:
         """Loads one target after the other."""
         described, options = plan.at.dataset.describe(), plan.options
-        for variant in context.servers.at_their_urls(plan.at.variants):
+        for variant in map(_one_batch_at_a_time, context.servers.at_their_urls(plan.at.variants)):
             load = load_variant(
                 variant,
-                _one_batch_at_a_time(variant).engine_target(),
+                variant.engine_target(),
                 plan.at.validated.schemas[variant.id],
                 plan.prepared[variant.id],
                 described.readings,
