@@ -22,6 +22,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "openmetrics": lists.openmetrics,
     "json-schemas": lists.json_schemas,
     "schemas": lists.schemas,
+    "tsbs-queries": lists.tsbs_queries,
 }
 _MARKER = re.compile(r"^<!-- generated: (?P<name>[\w-]+) -->$", re.MULTILINE)
 _FILE = re.compile(r"^<!-- file: (?P<path>\S+) -->$", re.MULTILINE)

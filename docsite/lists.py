@@ -19,8 +19,10 @@ from sensorbench.results.json_schemas import json_schemas as all_json_schemas
 from sensorbench.results.quantities import QUANTITIES
 from sensorbench.results.sources import FOLDER, Sources
 from sensorbench.runner.openmetrics import LoadMetrics
-from sensorbench.schemas import shipped_operations, shipped_schemas
+from sensorbench.schemas import load_operations, load_schema, shipped_operations, shipped_schemas
 from sensorbench.toml_file import load
+
+_TSBS = "tsbs_cpu"
 
 # The variables that users set. What the tests and the lab's own processes use is not among them.
 ENVIRONMENT = {
@@ -115,6 +117,29 @@ def schemas() -> str:
                 rows.append((", ".join(code(entry["name"]) for entry in group), ", ".join(map(code, found))))
         parts.append(f"### {code(name)}\n\n{table(('databases', 'schemas'), rows)}")
     return "\n".join(parts)
+
+
+def tsbs_queries() -> str:
+    """TSBS's queries by name, and which schemas of which databases express them; below, why others do not."""
+    queries = list(load_operations(_TSBS).operation)
+    cells: dict[str, dict[str, list[str]]] = {}
+    reasons: dict[str, list[str]] = {}
+    for entry in sorted(_databases(), key=lambda entry: cast("str", entry["name"])):
+        for name in shipped_schemas(_TSBS, cast("str", entry["dialect"])):
+            file = load_schema(name, operations=_TSBS, database=cast("str", entry["dialect"])).file
+            of_database = cells.setdefault(cast("str", entry["name"]), {query: [] for query in queries})
+            for query in queries:
+                if query in file.operation:
+                    of_database[query].append(name)
+                else:
+                    reasons.setdefault(f"{entry['name']}, {name}: {file.cannot[query]}", []).append(code(query))
+    rows = ((code(query), *(", ".join(of[query]) or "–" for of in cells.values())) for query in queries)
+    why = "".join(f"- {reason} ({', '.join(names)}).\n" for reason, names in reasons.items())
+    others = sorted({cast("str", entry["name"]) for entry in _databases()} - cells.keys() - {"null"})
+    return (
+        f"{table(('query', *map(code, cells)), rows)}\nWhat a schema cannot express, it says:\n\n{why}\n"
+        f"There are no schemas yet for {', '.join(map(code, others))}.\n"
+    )
 
 
 def quantities() -> str:

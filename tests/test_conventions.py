@@ -137,6 +137,7 @@ def json_lines(folder: Path, study: Path) -> dict[str, tuple[object, ...]]:
     (folder / "rows.csv").write_text("when,a\n2024-01-01 00:00:00,1\n2024-01-01 01:00:00,2\n", encoding="utf-8")
     (folder / "rows.toml").write_text(MAPPING, encoding="utf-8")
     base, load = ("--target", f"sqlite:{folder}/ycsb.db", "-P", folder / "workload"), folder / "load"
+    tsbs = ("--target", f"duckdb:{folder}/tsbs.db", "--scale", "2", "--timestamp-end", "2016-01-01T00:10:00Z")
     return {
         "study list": (),
         "study show": ("iot",),
@@ -164,6 +165,8 @@ def json_lines(folder: Path, study: Path) -> dict[str, tuple[object, ...]]:
         "consistency check": (folder / "history.jsonl",),
         "ycsb load": (*base, "--out", load),
         "ycsb run": (*base, "--out", folder / "ycsb"),
+        "tsbs load": (*tsbs, "--out", folder / "tsbs-load"),
+        "tsbs run": (*tsbs, "--queries", "lastpoint", "--max-queries", "2", "--out", folder / "tsbs"),
         "report": (study, "--no-open"),
         "compare": (study, study),
         "claims": (study,),

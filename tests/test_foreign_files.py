@@ -56,6 +56,8 @@ FOLDERS: dict[str, tuple[str, ...]] = {
     "ycsb load": ("--target", "sqlite:{folder}/data.db", "-p", "recordcount=10"),
     "ycsb run": ("--target", "sqlite:{folder}/data.db", "-p", "recordcount=10", "-p", "operationcount=10"),
     "cassandra-stress": ("{profile}", "--target", f"cassandra://{NOWHERE}", "--ops", "insert=1", "-n", "9"),
+    "tsbs load": ("--target", "sqlite:{folder}/data.db", "--scale", "1", "--timestamp-end", "2016-01-01T00:01:00Z"),
+    "tsbs run": ("--target", "sqlite:{folder}/data.db", "--scale", "1", "--timestamp-end", "2016-01-01T00:01:00Z"),
     "elasticity run": ("--target", f"cassandra://{NOWHERE}", "--nodes", "1", "--add-node-command", "true", "--scale", "0.02"),
     "elasticity compare": ("{folder}",),
     "data generate": ("cu-bems", "--scale", "0.0001"),

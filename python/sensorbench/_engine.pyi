@@ -73,8 +73,18 @@ class Target:
     def namespaces(self) -> list[str]:
         """Names of all namespaces at the target with a marker of ours."""
 
-    def load(self, table: str, rows: pa.RecordBatchReader) -> Load:
-        """Starts loading rows of canonical Arrow types (Boolean, Int64, Float64, Timestamp(µs), Utf8, Binary)."""
+    def load(
+        self, table: str, rows: pa.RecordBatchReader, *, with_targets: Sequence[Target] = (), batch_rows: int | None = None
+    ) -> Load:
+        """Starts loading rows of canonical Arrow types (Boolean, Int64, Float64, Timestamp(µs), Utf8, Binary).
+
+        Args:
+            table: the table.
+            rows: its rows.
+            with_targets: other handles of the same target that load with this one: each takes the next batch when it has sent one.
+            batch_rows: rows of a batch, at most; as `rows` has them if None.
+
+        """
 
     def write_load_file(self, table: str, rows: pa.RecordBatchReader, file: str) -> Load:
         """Starts writing rows to a file that the database's own tool loads, where only the driver knows what such a file looks like."""

@@ -21,7 +21,7 @@ _FIRST_BYTES = 4096
 _RESULTS = re.compile(
     r"(manifest|series|summary|load|known_answers|contents|query_plans|failure|measurement)\.json"
     r"|(operations|answers|intervals|events|resources|status)(-\d{6})?\.parquet|reference\.parquet"
-    r"|histograms(-\d{6})?\.hlog|history\.jsonl|report\.html|\.reserve|rate|ycsb\.txt|cassandra-stress\.txt|checksums\.txt|spark-driver\.log|.*\.unfinished"
+    r"|histograms(-\d{6})?\.hlog|history\.jsonl|report\.html|\.reserve|rate|ycsb\.txt|cassandra-stress\.txt|tsbs\.txt|checksums\.txt|spark-driver\.log|.*\.unfinished"
 )
 _FOLDERS = re.compile(
     r"segments|populate|runs|\d{3,}|run-\d+|round-\d+|trials|confirmation|probe|cells|experiments|executions|charts|data"

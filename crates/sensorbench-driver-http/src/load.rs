@@ -35,7 +35,7 @@ pub trait Form: Sync {
     /// How many rows of a refused batch are in all the same; None where the server does not tell.
     fn kept_of_refused(&self, rows: u64, reply: &Reply) -> Option<u64>;
 
-    /// A batch is sent when it has so many rows, or so many bytes.
+    /// A batch is sent when it has so many rows, or so many bytes, and where a batch of the rows that are handed over ends.
     fn full_batch(&self) -> (u64, usize);
 
     /// Whether batches must arrive in the order of their rows, one after the other.
@@ -118,8 +118,11 @@ impl<F: Form> Source<'_, F> {
         for record_batch in rows {
             progress.check()?;
             self.add_all(&record_batch.map_err(|error| DriverError::Data(error.to_string()))?, &mut batch, made)?;
+            if batch.rows > 0 {
+                give(std::mem::take(&mut batch), made)?;
+            }
         }
-        if batch.rows > 0 { give(batch, made) } else { Ok(()) }
+        Ok(())
     }
 
     fn add_all(&self, record_batch: &RecordBatch, batch: &mut Batch, made: &Made) -> Result<(), DriverError> {

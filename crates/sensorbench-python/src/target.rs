@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::arrow_tables::parameter_tables;
 use crate::errors::{driver_error, parsed, run_error, written};
-use crate::load::Load;
+use crate::load::{Load, SharedRows};
 use crate::registry::database;
 use crate::run::Run;
 
@@ -89,9 +89,24 @@ impl Target {
         self.call(python, |driver| driver.namespaces())
     }
 
-    fn load(&self, table: String, rows: PyArrowType<RecordBatchStreamReader>) -> Load {
+    #[pyo3(signature = (table, rows, *, with_targets = Vec::new(), batch_rows = None))]
+    fn load(
+        &self,
+        table: String,
+        rows: PyArrowType<RecordBatchStreamReader>,
+        with_targets: Vec<PyRef<Self>>,
+        batch_rows: Option<usize>,
+    ) -> Load {
         let rows: Box<dyn RecordBatchReader + Send> = Box::new(rows.0);
-        Load::start(self.driver.clone(), move |driver, progress| driver.load(&table, rows, progress))
+        if with_targets.is_empty() && batch_rows.is_none() {
+            return Load::start(self.driver.clone(), move |driver, progress| driver.load(&table, rows, progress));
+        }
+        let others: Vec<_> = with_targets.iter().map(|target| target.driver.clone()).collect();
+        let rows = SharedRows::new(rows, batch_rows.unwrap_or(usize::MAX).max(1));
+        Load::start(self.driver.clone(), move |driver, progress| {
+            let drivers: Vec<_> = std::iter::once(driver).chain(others.iter().map(|other| other.as_ref())).collect();
+            rows.load(&drivers, &table, progress)
+        })
     }
 
     fn write_load_file(&self, table: String, rows: PyArrowType<RecordBatchStreamReader>, file: PathBuf) -> Load {

@@ -29,6 +29,7 @@ from sensorbench.results.summary.kinds import SUMMARY_BY_KIND
 from sensorbench.results.summary.published import PublishedTable
 from sensorbench.results.summary.series import SeriesSummary
 from sensorbench.results.tools import ToolResult
+from sensorbench.results.tsbs import TsbsResult
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -88,7 +89,7 @@ class Results(Generic[AnySummary]):
     Attributes:
         folder: where they are.
         kind: what was run: `comparison`, `series`, `stress`, `tune`, `factors`, `elasticity`, `elasticity comparison`, `mapreduce`,
-            `ycsb` or `cassandra-stress`.
+            `ycsb`, `cassandra-stress` or `tsbs`.
 
     Examples:
         >>> import sensorbench as sb
@@ -315,7 +316,7 @@ class Results(Generic[AnySummary]):
 
 
 class MeasuredResults(Results[AnySummary]):
-    """Results whose operations were logged: of kind `stress`, `elasticity`, `ycsb` or `cassandra-stress`; comparisons are some, too.
+    """Results whose operations were logged: of kind `stress`, `elasticity`, `ycsb`, `cassandra-stress` or `tsbs`; comparisons are some, too.
 
     Examples:
         >>> import sensorbench as sb
@@ -474,7 +475,7 @@ def read(folder: str | Path) -> AnyResults:
             return ComparisonResults(place, found)
         case Series():
             return SeriesResults(place, found)
-        case StressResult() | ElasticityResult():
+        case StressResult() | ElasticityResult() | TsbsResult():
             return MeasuredResults(place, kind, found, _numbered(found.runs))
         case ToolResult():
             return MeasuredResults(place, kind, found, _numbered([found.run] if found.run else []))

@@ -13,6 +13,8 @@ from sensorbench.benchmarks.tune import summarise_tune
 from sensorbench.catalog import classification_claims
 from sensorbench.compat.cassandra_stress import as_text as cassandra_stress_text
 from sensorbench.compat.cassandra_stress import summarise_cassandra_stress
+from sensorbench.compat.tsbs import as_text as tsbs_text
+from sensorbench.compat.tsbs import summarise_tsbs
 from sensorbench.compat.ycsb import as_text as ycsb_text
 from sensorbench.compat.ycsb import summarise_ycsb
 from sensorbench.paths import check_summary_is_free
@@ -32,6 +34,7 @@ from sensorbench.results.summary.envelope import Summary as AnySummary
 from sensorbench.results.summary.factors import FactorsSummary
 from sensorbench.results.summary.series import SeriesSummary
 from sensorbench.results.tools import read_cassandra_stress, read_ycsb
+from sensorbench.results.tsbs import read_tsbs
 from sensorbench.results.tune import read_tune
 from sensorbench.results.writer import write_typed_summary
 from sensorbench.studies import require_factor_study, summarise
@@ -148,6 +151,12 @@ CASSANDRA_STRESS = Report(
     lambda summary, result: report.tool_page(summary, result, cassandra_stress_text(summary)),
     _storing_text(cassandra_stress_text),
 )
+TSBS = Report(
+    read_tsbs,
+    summarise_tsbs,
+    lambda summary, result: report.tsbs_page(summary, result, tsbs_text(summary)),
+    _storing_text(tsbs_text),
+)
 
 REPORTS: dict[str, Report[Any, Any]] = {
     "stress": STRESS,
@@ -160,6 +169,7 @@ REPORTS: dict[str, Report[Any, Any]] = {
     "series": SERIES,
     "ycsb": YCSB,
     "cassandra-stress": CASSANDRA_STRESS,
+    "tsbs": TSBS,
 }
 
 

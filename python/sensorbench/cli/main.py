@@ -53,6 +53,7 @@ class _Commands(LazyGroup):
             "cassandra_stress:cassandra_stress",
             "Run a profile of cassandra-stress: insertions alone make the table, other operations go on with what they left.",
         ),
+        "tsbs": ("tsbs:app", "Run TSBS's loads and queries by the names of its options."),
         "report": ("report:report", "Write the report of results on disk again; also of those that were cut short."),
         "compare": (
             "compare:compare",

@@ -24,10 +24,11 @@ from sensorbench.results.summary.comparison import ComparisonSummary
 from sensorbench.results.summary.envelope import Summary
 from sensorbench.results.summary.series import SeriesSummary
 from sensorbench.results.summary.tools import CassandraStressSummary, YcsbSummary
+from sensorbench.results.summary.tsbs import TsbsSummary
 from sensorbench.studies import summarise
 from sensorbench.studies.series import summarise_series
 
-AnySummary = ComparisonSummary | SeriesSummary | YcsbSummary | CassandraStressSummary
+AnySummary = ComparisonSummary | SeriesSummary | YcsbSummary | CassandraStressSummary | TsbsSummary
 Folder = Annotated[Path, typer.Argument(help="Folder of the results.")]
 
 
@@ -38,7 +39,7 @@ def report(folder: Folder, no_open: NoOpen = False, json: Json = False) -> None:
 
 def _print(summary: AnySummary, page: Path) -> None:
     if not isinstance(summary, ComparisonSummary):
-        if isinstance(summary, YcsbSummary | CassandraStressSummary):
+        if isinstance(summary, YcsbSummary | CassandraStressSummary | TsbsSummary):
             typer.echo((page.parent / f"{summary.kind}.txt").read_text(encoding="utf-8"), nl=False)
         console().print(f"report: {page}", highlight=False)
         return

@@ -1,12 +1,14 @@
 """One run of the engine for another tool's workload: a plan of one phase at a target, described while it goes on."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from sensorbench._engine import Run, Target
 from sensorbench.lifecycle import RunContext
+from sensorbench.results import RunResult
 from sensorbench.results.engine_plan import EnginePlan
 from sensorbench.results.engine_report import Snapshot
 from sensorbench.results.tools import RUN_FOLDER
@@ -21,8 +23,26 @@ def drive(
     tables: Sequence[pa.Table],
     observers: Sequence[Observer],
     what: str,
-) -> None:
-    """Carries out a plan of one phase and describes how far it is; `what` says what that is. Raises what ended it early."""
+    *,
+    folder: Path | None = None,
+) -> RunResult:
+    """Carries out a plan of one phase and describes how far it is. Raises what ended it early.
+
+    Args:
+        context: of the benchmark.
+        target: where it runs.
+        variant: the same, with its schema.
+        plan: of one phase.
+        tables: what its parameter sources choose from.
+        observers: called some times per second with the run and its snapshot.
+        what: what is done, in words.
+        folder: of the run; that of a benchmark's only run if None.
+
+    Returns:
+        The run, as it is on disk.
+
+    """
+    into = folder or context.folder / RUN_FOLDER
     with context.progress.task(f"{what} at {variant.target.text}", total=1.0) as task:
 
         def on_snapshot(run: Run, snapshot: Snapshot) -> None:
@@ -30,10 +50,11 @@ def drive(
             for observer in observers:
                 observer(run, snapshot)
 
-        result = run_plan(target, variant, plan, tables, context.folder / RUN_FOLDER, context.servers, on_snapshot)
+        result = run_plan(target, variant, plan, tables, into, context.servers, on_snapshot)
         totals = result.manifest.totals
         ended = totals.phases[0].operations.values() if totals else []
         task.end(f"{sum(entry['counts']['ok'] for entry in ended):,} operations")
+        return result
 
 
 def _progress(snapshot: Snapshot, plan: EnginePlan) -> tuple[float, str]:

@@ -40,9 +40,9 @@ def summarise_tool(result: ToolResult[Any], summary: type[Summary], count_partit
     manifest, run = result.manifest, result.run
     variant = manifest.variants[0]
     health = health_of_client([run] if run else [], variant.embedded, manifest.environment.get("driver_ceiling_per_s"))
-    caveats = Caveats(_damaged(run) if run else [])
+    caveats = Caveats(damaged_files(run) if run else [])
     warn_of_client(caveats, health)
-    phase = _phase(run)
+    phase = measured_phase(run) if run else None
     counted = {
         name: _counted(run, phase, name, planned, count_partitions)
         for name, planned in manifest.plan.operations.items()
@@ -65,16 +65,17 @@ def summarise_tool(result: ToolResult[Any], summary: type[Summary], count_partit
     )
 
 
-def _damaged(run: RunResult) -> list[Caveat]:
+def damaged_files(run: RunResult) -> list[Caveat]:
+    """A caveat for each file of a run that is damaged and was left out."""
     action = "Restore the file from a copy."
     return [
         Caveat(kind="damaged", text=f"A file of the results is damaged: {text}.", action=action) for text in described_damage(run)
     ]
 
 
-def _phase(run: RunResult | None) -> PhaseFigures | None:
+def measured_phase(run: RunResult) -> PhaseFigures | None:
     """The phase that counts; None where the run was cut short before it was counted."""
-    totals = run.manifest.totals if run else None
+    totals = run.manifest.totals
     return next((phase for phase in totals.phases if phase.name == MEASURE), None) if totals else None
 
 
@@ -102,10 +103,17 @@ def _figures(counted: Sequence[_Counted]) -> KindFigures:
         **{outcome: sum(of.outcomes[outcome] for of in counted) for outcome in OUTCOMES},
         rows=sum(of.rows for of in counted),
         partitions=sum(partitions) if partitions else None,
-        response_s=_latencies(latencies[order], counts) if len(latencies) else None,
+        response_s=latencies_of(latencies[order], counts) if len(latencies) else None,
     )
 
 
-def _latencies(ascending: Floats, counts: Floats) -> ToolLatencies:
+def latencies_of(ascending: Floats, counts: Floats) -> ToolLatencies:
+    """Figures of latencies.
+
+    Args:
+        ascending: the latencies in ascending order, in s, shape (latencies,).
+        counts: how often each was counted, shape (latencies,).
+
+    """
     of_metrics = {metric: float(figures(metric, ascending, counts[None, :])[0]) for metric in _METRICS}
     return ToolLatencies(min=float(ascending[0]), max=float(ascending[-1]), **of_metrics)

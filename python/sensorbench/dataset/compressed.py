@@ -1,9 +1,10 @@
-"""Reading files as a stream of bytes: as they are, or compressed by bzip2 or xz. A file that ends too early is distinguished from
+"""Reading files as a stream of bytes: as they are, or compressed by bzip2, gzip or xz. A file that ends too early is distinguished from
 a bad one.
 """
 
 import bz2
 import lzma
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Protocol
@@ -16,7 +17,7 @@ MAX_MEMORY_BYTES = 256 << 20
 
 
 class _Decompressor(Protocol):
-    """What bz2 and lzma have in common."""
+    """What decompressors have in common."""
 
     @property
     def eof(self) -> bool: ...
@@ -30,9 +31,32 @@ class _Decompressor(Protocol):
     def decompress(self, data: bytes, max_length: int) -> bytes: ...
 
 
+class _Gzip:
+    """The decompressor of gzip, with what the others have."""
+
+    def __init__(self) -> None:
+        self._stream = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
+
+    @property
+    def eof(self) -> bool:
+        return self._stream.eof
+
+    @property
+    def needs_input(self) -> bool:
+        return not self._stream.unconsumed_tail
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._stream.unused_data
+
+    def decompress(self, data: bytes, max_length: int) -> bytes:
+        return self._stream.decompress(self._stream.unconsumed_tail + data, max_length)
+
+
 # By the bytes that a file begins with.
 _DECOMPRESSORS: dict[bytes, Callable[[], _Decompressor]] = {
     b"BZh": bz2.BZ2Decompressor,
+    b"\x1f\x8b": _Gzip,
     b"\xfd7zXZ\x00": lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=MAX_MEMORY_BYTES),
 }
 
@@ -68,7 +92,7 @@ class ByteStream:
         while True:
             try:
                 out = stream.decompress(data, CHUNK_BYTES)
-            except (OSError, lzma.LZMAError) as error:
+            except (OSError, lzma.LZMAError, zlib.error) as error:
                 raise UsageError(
                     f"{self._file}: the compressed data are damaged within the first {self.read_bytes:,} bytes ({error}); fetch the file again"
                 ) from None

@@ -65,12 +65,13 @@ ARTICLE_SCHEMA = pa.schema(
 @dataclass(frozen=True)
 class Readings:
     """The relation that a dataset has its readings in: its name, the columns that name a sensor, and the column of the time.
-    Articles have none: each is named by its number.
+    Articles have none: each is named by its number. A reading of a wide relation has a value in each of the other columns.
     """
 
     relation: str
     series: tuple[str, ...]
     time: str | None
+    is_wide: bool = False
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -83,7 +84,7 @@ MEASUREMENT_READINGS = Readings(MEASUREMENTS, ("site", "zone", "sensor"), "time"
 LOG_READINGS = Readings(LOG, ("machine", "sensor"), "begin_time")
 ARTICLE_READINGS = Readings(ARTICLES, ("id",), None)
 # Rows of TSBS, each with all metrics of a host at a time.
-CPU_READINGS = Readings(CPU, ("site", "zone"), "time")
+CPU_READINGS = Readings(CPU, ("site", "zone"), "time", is_wide=True)
 READINGS = (MEASUREMENT_READINGS, LOG_READINGS, ARTICLE_READINGS, CPU_READINGS)
 
 
@@ -141,6 +142,12 @@ class Description(BaseModel):
     def readings(self) -> int:
         """How many readings there are: measurements, records of a log, or articles."""
         return self.relations[readings_of(self.relations).relation].rows
+
+    @property
+    def values_per_reading(self) -> int:
+        """How many values each of them has: the metrics of a row of a wide relation, else one."""
+        readings = readings_of(self.relations)
+        return len(self.relations[readings.relation].columns) - len(readings.key) if readings.is_wide else 1
 
 
 class Dataset:

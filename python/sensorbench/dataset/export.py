@@ -6,7 +6,8 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from sensorbench.dataset.dataset import Dataset, Readings, readings_of
+from sensorbench.dataset.dataset import CPU, Dataset, Readings, readings_of
+from sensorbench.dataset.tsbs_lines import lines_of_hosts
 from sensorbench.errors import UsageError
 from sensorbench.paths import check_is_free
 
@@ -53,11 +54,18 @@ def _parquet(dataset: Dataset, connection: duckdb.DuckDBPyConnection, out: Path)
 
 
 def _influx(dataset: Dataset, connection: duckdb.DuckDBPyConnection, out: Path) -> list[Path]:
-    """One point a reading: tags that name its sensor, its other columns as fields, its time in nanoseconds."""
+    """One point a reading: tags that name its sensor, its other columns as fields, its time in nanoseconds. Metrics of hosts are written as
+    TSBS writes them, with the tags of the host.
+    """
     readings = readings_of(dataset.describe().relations)
     if readings.time is None:
         raise AssertionError("what has no times is refused before")
     file = out / f"{readings.relation}.lp"
+    if readings.relation == CPU:
+        with file.open("wb") as written:
+            for text in lines_of_hosts(connection, ROWS_A_BATCH):
+                written.write(text)
+        return [file]
     with file.open("w", encoding="utf-8") as lines:
         for batch in connection.table(readings.relation).to_arrow_reader(ROWS_A_BATCH):
             lines.writelines(_points(batch, readings, readings.time))

@@ -20,6 +20,7 @@ from sensorbench.dataset import (
     mapping,
     sensor_timelines,
     tsbs,
+    tsbs_files,
     wikipedia,
 )
 from sensorbench.dataset.csv_rows import columns_of
@@ -89,6 +90,10 @@ IMPORTERS = {
     # The first, because the others cannot look into what is no text.
     wikipedia.NAME: Importer(
         wikipedia.recognises, lambda files, out, skip, reporter: wikipedia.import_files(files, out, reporter=reporter)
+    ),
+    tsbs_files.NAME: Importer(
+        tsbs_files.recognises,
+        lambda files, out, skip, reporter: tsbs_files.import_files(files, out, skip_bad_rows=skip, reporter=reporter),
     ),
     azure_vm_noise.NAME: _of_csv_files(azure_vm_noise),
     beijing_air_quality.NAME: _of_csv_files(beijing_air_quality),

@@ -47,6 +47,18 @@ HOST_TAGS = (
     "service_version",
     "service_environment",
 )
+# A host's site is the number of its region, from 1 on.
+REGIONS = (
+    "us-east-1",
+    "us-west-1",
+    "us-west-2",
+    "eu-west-1",
+    "eu-central-1",
+    "ap-southeast-1",
+    "ap-southeast-2",
+    "ap-northeast-1",
+    "sa-east-1",
+)
 HOSTS = "hosts"
 MEASUREMENTS_VIEW = "measurements"
 
@@ -62,7 +74,10 @@ HOST_SCHEMA = pa.schema([*_KEY, *(pa.field(tag, pa.string(), nullable=False) for
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _DURATION = re.compile(r"(?P<number>\d+)(?P<unit>[smhd])")
-_EXPECTED = "expected hosts=NUMBER, duration=LENGTH and interval=LENGTH, separated by commas; a LENGTH is 10s, 30m, 12h or 3d"
+_EXPECTED = (
+    "expected hosts=NUMBER, start=TIME, duration=LENGTH and interval=LENGTH, separated by commas; a TIME is 2016-01-01T00:00:00Z, a LENGTH 10s, "
+    "30m, 12h or 3d"
+)
 # Zones are 32-bit integers.
 _MAX_HOSTS = 2**31 - 1
 
@@ -72,6 +87,7 @@ class TsbsParameters:
     """How much TSBS's generator makes: TSBS calls `hosts` the scale, `interval` the log interval."""
 
     hosts: int = 100
+    start: datetime = START
     duration: timedelta = timedelta(days=3)
     interval: timedelta = timedelta(seconds=10)
 
@@ -87,6 +103,7 @@ class TsbsParameters:
             text
             for text, differs in (
                 (f"hosts={self.hosts}", self.hosts != standard.hosts),
+                (f"start={self.start:%Y-%m-%dT%H:%M:%SZ}", self.start != standard.start),
                 (f"duration={_length(self.duration)}", self.duration != standard.duration),
                 (f"interval={_length(self.interval)}", self.interval != standard.interval),
             )
@@ -106,13 +123,15 @@ def parse_parameters(name: str) -> TsbsParameters:
 
     """
     _, colon, text = name.partition(":")
-    values: dict[str, int | timedelta] = {}
+    values: dict[str, int | datetime | timedelta] = {}
     for entry in text.split(",") if colon else ():
         key, _, value = entry.partition("=")
         if key in values:
             raise UsageError(f"dataset {name}: {key} is given twice; {_EXPECTED}")
         if key == "hosts" and value.isascii() and value.isdigit() and 1 <= int(value) <= _MAX_HOSTS:
             values[key] = int(value)
+        elif key == "start" and (start := parse_time(value)) is not None:
+            values[key] = start
         elif key in ("duration", "interval") and (match := _DURATION.fullmatch(value)) and int(match["number"]) > 0:
             values[key] = timedelta(seconds=int(match["number"]) * _SECONDS[match["unit"]])
         else:
@@ -123,12 +142,20 @@ def parse_parameters(name: str) -> TsbsParameters:
     return parameters
 
 
+def parse_time(text: str) -> datetime | None:
+    """A time as TSBS writes it, `2016-01-01T00:00:00Z`, at a whole second; None for any other text."""
+    try:
+        return datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
+    except ValueError:
+        return None
+
+
 def generate(parameters: TsbsParameters, out: Path, seed: int, scale: float, write: WriteFiles) -> Dataset:
     """Generates the use case cpu-only. Equal seeds give equal bytes; a smaller scale gives the beginning of a larger one's span, and
     fewer hosts are the first of more.
 
     Args:
-        parameters: hosts, duration and interval.
+        parameters: hosts, start, duration and interval.
         out: the folder.
         seed: from which all rows follow.
         scale: the share of the duration, above 0 and at most 1.
@@ -144,7 +171,7 @@ def generate(parameters: TsbsParameters, out: Path, seed: int, scale: float, wri
             f"--scale {scale:g} leaves none of {parameters.epochs:,} rows per host; expected at least {1 / parameters.epochs:.2g}"
         )
     plan = {
-        "start_us": round(START.timestamp() * 1e6),
+        "start_us": round(parameters.start.timestamp() * 1e6),
         "interval_us": parameters.interval // timedelta(microseconds=1),
         "epochs": epochs,
         "hosts": parameters.hosts,

@@ -1,8 +1,10 @@
 """Whether the answers of a comparison were equal, and what the databases held after the runs."""
 
+from collections.abc import Mapping
+
 from sensorbench.report import formatting
 from sensorbench.results.page import Block, Columns, Line, Piece, Section, Table, Text
-from sensorbench.results.summary.comparison import AnswerChecks, ComparisonSummary
+from sensorbench.results.summary.comparison import AnswerChecks, AnswerComparison, ComparisonSummary
 
 
 def answers(summary: ComparisonSummary) -> Section:
@@ -32,6 +34,12 @@ def _compared(summary: ComparisonSummary) -> list[Block]:
         " Compared are the number of rows and an order-free sum of row hashes over exact values, for every request of every run; a sample "
         "of them also with answers that DuckDB computed from the dataset itself."
     )
+    titles = {name: result.operations[name].title for name in result.answers}
+    return [Text([said, how], style), compared_answers(result.answers, titles)]
+
+
+def compared_answers(answers: Mapping[str, AnswerComparison], titles: Mapping[str, str]) -> Table:
+    """A line for each kind of operation: how many of its answers were compared, and which differ. `titles`: what each is called."""
     columns: Columns = [
         ("Question", "label"),
         ("compared", "count"),
@@ -41,15 +49,15 @@ def _compared(summary: ComparisonSummary) -> list[Block]:
     ]
     rows: list[list[Line]] = [
         [
-            result.operations[name].title,
+            titles[name],
             answer.compared,
             answer.compared_with_reference,
             Piece(answer.mismatch_count, "good" if answer.equal else "bad"),
             [Piece(f"request {of.k}, {of.variant} against {of.other}: {of.problem}", "bad") for of in answer.mismatches],
         ]
-        for name, answer in result.answers.items()
+        for name, answer in answers.items()
     ]
-    return [Text([said, how], style), Table(columns, rows)]
+    return Table(columns, rows)
 
 
 def _checked(title: str, checks_by_variant: dict[str, AnswerChecks]) -> Text | None:

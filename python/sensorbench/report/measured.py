@@ -209,6 +209,7 @@ def load_and_size(summary: ComparisonSummary, result: ComparisonResult) -> Secti
         chart("load", "Time until loaded and settled", values.load(result, variant_ids), charts.load, variant_ids),
         chart("size", "Size on disk after settling", values.size(result, variant_ids), charts.size, variant_ids),
     ]
+    of_reading = max(load.values_per_reading for load in loads.values())
     columns: Columns = [
         ("Variant", "name"),
         ("rows", "count"),
@@ -219,11 +220,15 @@ def load_and_size(summary: ComparisonSummary, result: ComparisonResult) -> Secti
         ("size", "bytes"),
         ("bytes a reading", "number"),
     ]
+    if of_reading > 1:
+        columns = [*columns, ("values/s loading", "count"), ("bytes a value", "number")]
     note = (
         "Settled means that indexes, compactions and flushes are done. Rows in were counted again in the database and were equal. Sorting "
         "and encoding happened before and are not in these times."
     )
-    rows = [_loaded(variant, loads[variant]) for variant in variant_ids if variant in loads]
+    if of_reading > 1:
+        note += f" Each reading has {of_reading} values."
+    rows = [_loaded(variant, loads[variant], with_values=of_reading > 1) for variant in variant_ids if variant in loads]
     apart = [*_by_tools(loads, variant_ids), *_snapshots(loads, variant_ids)]
     return Section("load", "Loading and size", [Grid(drawn), Table(columns, rows), Text(note, "note"), *apart])
 
@@ -292,11 +297,15 @@ def _snapshots(loads: dict[str, LoadFigures], variant_ids: list[str]) -> list[Bl
     return [Table(columns, rows), Text(note, "note")]
 
 
-def _loaded(variant: str, load: LoadFigures) -> list[Line]:
+def _loaded(variant: str, load: LoadFigures, *, with_values: bool) -> list[Line]:
     size = load.size.total_bytes
     rates = [load.readings_per_s, load.settled_readings_per_s]
     of_reading = size / load.readings if size is not None else None
-    return [formatting.variant(variant), load.rows, load.load_s, load.settle_s, *rates, size, of_reading]
+    cells: list[Line] = [formatting.variant(variant), load.rows, load.load_s, load.settle_s, *rates, size, of_reading]
+    if not with_values:
+        return cells
+    of_value = of_reading / load.values_per_reading if of_reading is not None else None
+    return [*cells, load.values_per_s, of_value]
 
 
 def client_health(summary: ComparisonSummary) -> Section:

@@ -77,14 +77,25 @@ class SnapshotReport(TypedDict):
     others_took_s: NotRequired[float]
 
 
+class LoadProgress(TypedDict):
+    """How many rows of all tables were in at a moment of a load: in s since 1970, and since the load began."""
+
+    time_s: float
+    elapsed_s: float
+    rows: int
+
+
 class LoadReport(LoadedRows):
-    """`load.json`: how a variant was loaded. `rows` are those that are there, `rows_sent` those that went in where some were lost."""
+    """`load.json`: how a variant was loaded. `rows` are those that are there, `rows_sent` those that went in where some were lost.
+    `values_per_reading`: the metrics of a wide row, else 1.
+    """
 
     variant: str
     tables: list[LoadedTable]
     readings: int
     load_s: float
     settle_s: float
+    values_per_reading: int
     readings_per_s: float | None
     settled_readings_per_s: float | None
     description: TargetDescription
@@ -92,6 +103,7 @@ class LoadReport(LoadedRows):
     loader: NotRequired[LoaderReport]
     rows_sent: NotRequired[int]
     snapshot: NotRequired[SnapshotReport]
+    progress: NotRequired[list[LoadProgress]]
 
 
 class DescribedServer(TypedDict):

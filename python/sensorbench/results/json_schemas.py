@@ -16,6 +16,7 @@ from sensorbench.results.planned import (
     MapReduceManifest,
     SeriesManifest,
     StressManifest,
+    TsbsManifest,
     TuneManifest,
     YcsbManifest,
 )
@@ -34,6 +35,7 @@ _MANIFESTS: tuple[type[BaseModel], ...] = (
     MapReduceManifest,
     YcsbManifest,
     CassandraStressManifest,
+    TsbsManifest,
     SeriesManifest,
 )
 

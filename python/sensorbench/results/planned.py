@@ -1,5 +1,6 @@
 """What is to be done in a benchmark of each kind: the part of its manifest that is the kind's own. Times are in s, sizes in bytes."""
 
+from datetime import datetime
 from typing import Annotated, Literal
 
 from pydantic import AliasChoices, Field
@@ -398,6 +399,37 @@ class CassandraStressManifest(BaseManifest[PlannedCassandraStress]):
     """`manifest.json` of a run of a profile of cassandra-stress."""
 
     kind: Literal["cassandra-stress"] = "cassandra-stress"
+
+
+class PlannedTsbs(SummaryPart):
+    """A load or queries of TSBS (Time Series Benchmark Suite), by the names of its options; times are UTC."""
+
+    phase: Literal["load", "run"]
+    use_case: str
+    scale: int = Field(description="How many hosts there are.")
+    timestamp_start: datetime
+    timestamp_end: datetime = Field(description="The end of the data, which they do not reach.")
+    log_interval_s: float
+    seed: int
+    dataset: str = Field(description="Our name of the data.")
+    rows: int = Field(description="Rows of the data: one for each host and time.")
+    metrics: int = Field(description="Values of all rows.")
+    workers: int = Field(description="Batches that are sent, or queries that are executed, at the same time.")
+    batch_size: int | None = Field(default=None, description="Rows of a batch, at most; null where nothing is loaded.")
+    queries: list[str] = Field(default=[], description="Kinds of queries, in the order in which they were executed.")
+    max_queries: int | None = Field(default=None, description="How many queries of each kind; null where something is loaded.")
+    max_rps: float | None = Field(
+        default=None, description="Queries per second that come whether or not others are answered; null in a closed loop."
+    )
+    inexpressible: dict[str, dict[str, str]] = Field(
+        default={}, description="Queries that the schema of a variant cannot express, by variant, with why not."
+    )
+
+
+class TsbsManifest(BaseManifest[PlannedTsbs]):
+    """`manifest.json` of a load or of queries of TSBS."""
+
+    kind: Literal["tsbs"] = "tsbs"
 
 
 class PlannedSeries(SummaryPart):

@@ -307,6 +307,17 @@ def _manifest_content(folder: Path) -> dict[str, Any] | None:
     return series_of_format_2(series, [read_manifest(part, ComparisonManifest) for part in begun])
 
 
+def read_loads(folder: Path, variants: list[str]) -> dict[str, LoadFigures]:
+    """How variants were loaded, of those that were. Raises DamagedResultsError."""
+    return _of_variants(folder, variants, LOAD_FILE, LoadFigures)
+
+
+def read_reference(folder: Path) -> pa.Table | None:
+    """The reference answers of a benchmark; None where there are none. Raises DamagedResultsError."""
+    reference = folder / REFERENCE_FILE
+    return read_parquet(reference, _COLUMNS["reference"]) if is_stored(reference) else None
+
+
 def read_comparison(folder: Path) -> ComparisonResult:
     """An experiment or study. Raises UsageError when there is none, DamagedResultsError."""
     manifest = read_manifest(folder, ComparisonManifest)
@@ -314,17 +325,16 @@ def read_comparison(folder: Path) -> ComparisonResult:
     runs, left_out = {}, {}
     for variant in variants:
         runs[variant], left_out[variant] = _runs(folder, variant)
-    reference = folder / REFERENCE_FILE
     return ComparisonResult(
         folder,
         manifest,
         runs,
-        _of_variants(folder, variants, LOAD_FILE, LoadFigures),
+        read_loads(folder, variants),
         _of_variants(folder, variants, CHECKS_FILE, AnswerChecks),
         _of_variants(folder, variants, CONTENTS_FILE, AnswerChecks),
         {variant: plans.root for variant, plans in _of_variants(folder, variants, PLANS_FILE, QueryPlans).items()},
         _of_variants(folder, variants, FAILURE_FILE, Failure),
-        read_parquet(reference, _COLUMNS["reference"]) if is_stored(reference) else None,
+        read_reference(folder),
         stored_summary(folder, ComparisonSummary),
         sorted((block for variant in variants for block in read_blocks(folder, variant)), key=lambda block: block.number),
         left_out,

@@ -4,7 +4,7 @@ from .comparison import DATA_FOLDER, Comparison, ConnectedComparison, StallTest,
 from .drive import run_plan
 from .experiment_file import ExperimentFile, load_experiment, plan_experiment
 from .lengths import Length, LengthOrNone, Seconds, SecondsOrNone, seconds, seconds_or_none
-from .load import check_namespace, known_size, load_variant, noted
+from .load import LoadOrder, check_namespace, fingerprint_of, known_size, load_variant, noted
 from .memory import MemoryGuard
 from .monitor import CLIENT
 from .namespaces import OwnedNamespace, owned_namespaces
@@ -72,6 +72,7 @@ __all__ = [
     "ExperimentOptions",
     "Length",
     "LengthOrNone",
+    "LoadOrder",
     "MemoryGuard",
     "Observer",
     "OwnedNamespace",
@@ -113,6 +114,7 @@ __all__ = [
     "connect",
     "databases",
     "driver_ceiling",
+    "fingerprint_of",
     "free_room",
     "health_of_client",
     "is_of_registers",

@@ -1,14 +1,17 @@
 """Loading a variant: create, load, settle, count, size."""
 
+import hashlib
 import json
 import logging
 import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from sensorbench import lab
 from sensorbench._engine import Target
 from sensorbench.errors import FailedError, NamespaceError, UsageError
 from sensorbench.progress import ProgressReporter, Task
-from sensorbench.results.described import LoadedPart, LoadedTable, LoadReport, SizeReport, SnapshotReport
+from sensorbench.results.described import LoadedPart, LoadedTable, LoadProgress, LoadReport, SizeReport, SnapshotReport
 from sensorbench.results.ownership import Claim
 from sensorbench.runner.memory import MemoryGuard
 from sensorbench.runner.prepare import PreparedTable
@@ -19,6 +22,52 @@ from sensorbench.runner.waiting import wait_for
 from sensorbench.schemas.engine_types import DriverSchema
 
 _log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class LoadOrder:
+    """How a driver is handed rows.
+
+    Args:
+        workers: how many load at the same time, each by connections of its own: each takes the next batch when it has sent one.
+        batch_rows: rows of a batch, at most; as they were prepared if None.
+        period_s: how often it is noted how many rows are in, in s; never if None.
+
+    """
+
+    workers: int = 1
+    batch_rows: int | None = None
+    period_s: float | None = None
+
+
+@dataclass
+class _Progress:
+    """Notes how many rows are in, once a period."""
+
+    period_s: float | None
+    start_s: float = field(default_factory=time.monotonic)
+    noted: list[LoadProgress] = field(default_factory=list)
+
+    def note(self, rows: int) -> None:
+        elapsed_s = time.monotonic() - self.start_s
+        if self.period_s is not None and elapsed_s >= self.period_s * (len(self.noted) + 1):
+            self.noted.append({"time_s": time.time(), "elapsed_s": elapsed_s, "rows": rows})
+
+
+def fingerprint_of(data: str, schema: DriverSchema, variant: Variant) -> str:
+    """A digest that changes when anything about what lies at a target does; `data` is the fingerprint of the dataset."""
+    what = json.dumps(
+        [
+            data,
+            schema,
+            variant.schema.file.model_dump(mode="json"),
+            variant.schema.parameters,
+            # What a driver loaded is as it was before there were tools.
+            *([variant.target.loader] if variant.target.loader else []),
+        ],
+        sort_keys=True,
+    )
+    return hashlib.sha256(what.encode()).hexdigest()[:16]
 
 
 def load_variant(
@@ -32,6 +81,8 @@ def load_variant(
     claim: Claim,
     reporter: ProgressReporter,
     with_snapshot: bool = False,
+    values_per_reading: int = 1,
+    order: LoadOrder = LoadOrder(),
 ) -> LoadReport:
     """Loads a variant into its target and tells how that went. Raises NamespaceError, FailedError when rows are lost, and
     UsageError where the schema needs a later version of the database."""
@@ -39,11 +90,17 @@ def load_variant(
     check_version(variant, target)
     before = _snapshot(variant, target) if with_snapshot else None
     target.create(json.dumps(schema), noted(fingerprint, "loading"), intent=claim.intent, owner=claim.owner.to_json())
+    others = [variant.engine_target() for _ in range(order.workers - 1)]
+    for other in others:
+        other.attach(json.dumps(schema), intent="resume", owner=claim.owner.to_json())
     rows = sum(table.rows for table in tables)
     guard = MemoryGuard(variant, rows)
     with reporter.task(f"loading {variant.id}", total=rows) as task:
+        progress = _Progress(order.period_s)
         went = load_by_tool(variant, target, tables, task, guard) if variant.target.loader else None
-        loaded = went.tables if went else _load_by_driver(variant, target, tables, task, guard)
+        loaded = (
+            went.tables if went else _load_by_driver(variant, [target, *others], tables, task, guard, order.batch_rows, progress)
+        )
         load_s = sum(entry["duration_s"] for entry in loaded)
         task.advance_to(rows, "settling")
         start_s = time.monotonic()
@@ -65,6 +122,7 @@ def load_variant(
         "readings": there,
         "load_s": load_s,
         "settle_s": settle_s,
+        "values_per_reading": values_per_reading,
         "readings_per_s": there / load_s if load_s else None,
         "settled_readings_per_s": there / (load_s + settle_s) if load_s + settle_s else None,
         "size": size,
@@ -76,17 +134,26 @@ def load_variant(
         report["rows_sent"] = rows
     if snapshot:
         report["snapshot"] = snapshot
+    if progress.noted:
+        report["progress"] = progress.noted
     return report
 
 
 def _load_by_driver(
-    variant: Variant, target: Target, tables: list[PreparedTable], task: Task, guard: MemoryGuard
+    variant: Variant,
+    workers: Sequence[Target],
+    tables: list[PreparedTable],
+    task: Task,
+    guard: MemoryGuard,
+    batch_rows: int | None,
+    progress: _Progress,
 ) -> list[LoadedTable]:
+    target, *others = workers
     loaded: list[LoadedTable] = []
     for table in tables:
         _log.info("%s: load %s, %s rows", variant.id, table.table, f"{table.rows:,}")
-        load = target.load(table.table, table.open())
-        wait_for(load, sum(entry["rows"] for entry in loaded), task, guard)
+        load = target.load(table.table, table.open(), with_targets=others, batch_rows=batch_rows)
+        wait_for(load, sum(entry["rows"] for entry in loaded), task, guard, progress.note)
         went: LoadedPart = json.loads(load.result())
         loaded.append({"table": table.table, "prepare_s": table.prepare_s, "prepared_bytes": table.bytes, **went})
     return loaded

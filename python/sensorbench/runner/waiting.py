@@ -1,5 +1,7 @@
 """Waiting for what takes in rows."""
 
+from collections.abc import Callable
+
 from sensorbench._engine import Load
 from sensorbench.progress import Task
 from sensorbench.runner.memory import MemoryGuard
@@ -7,12 +9,19 @@ from sensorbench.runner.memory import MemoryGuard
 SLICE_S = 0.2
 
 
-def wait_for(load: Load, before: int, task: Task, guard: MemoryGuard) -> None:
-    """Waits until a load is over, behind `before` rows of others, and reports how far it is; one that is cut short is stopped."""
+def _not_noted(_: int) -> None:
+    """Nobody notes how many rows are in."""
+
+
+def wait_for(load: Load, before: int, task: Task, guard: MemoryGuard, note: Callable[[int], None] = _not_noted) -> None:
+    """Waits until a load is over, behind `before` rows of others, and reports how far it is; one that is cut short is stopped. `note` is
+    called some times per second with the number of rows that are in.
+    """
     try:
         while not load.wait(SLICE_S):
             guard.check(before + load.rows)
             task.advance_to(before + load.rows, f"{before + load.rows:,} rows")
+            note(before + load.rows)
     except BaseException:
         load.stop()
         load.wait(60.0)

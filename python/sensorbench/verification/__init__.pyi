@@ -1,5 +1,6 @@
 from .answers import (
     REFERENCE_SAMPLE,
+    answer_comparison,
     answers_by_operation,
     applicable_known_answers,
     check_dataset,
@@ -13,6 +14,7 @@ from .history import keep_history
 
 __all__ = [
     "REFERENCE_SAMPLE",
+    "answer_comparison",
     "answers_by_operation",
     "applicable_known_answers",
     "check_contents",

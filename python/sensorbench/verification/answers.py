@@ -13,11 +13,11 @@ import pyarrow.compute as pc
 from pydantic import Field
 
 from sensorbench import _engine, toml_file
-from sensorbench.analysis.equality import Answer, Answers, difference
+from sensorbench.analysis.equality import Answer, Answers, Equality, difference
 from sensorbench.dataset import Dataset
 from sensorbench.errors import FailedError
 from sensorbench.results.engine_plan import EnginePlan
-from sensorbench.results.summary.comparison import AnswerChecks, AnswerProblem
+from sensorbench.results.summary.comparison import AnswerChecks, AnswerComparison, AnswerMismatch, AnswerProblem
 from sensorbench.runner import Parameters, as_json
 from sensorbench.schemas import Operation, Operations, Schema
 from sensorbench.schemas.arrow_types import ARROW_TYPES, arrow_schema, canonical_table
@@ -223,3 +223,18 @@ REFERENCE_SCHEMA = pa.schema(
 def shown(parameters: Mapping[str, Any]) -> dict[str, str]:
     """Parameters as results show them."""
     return {key: str(value) for key, value in parameters.items()}
+
+
+def answer_comparison(equality: Equality) -> AnswerComparison:
+    """What a summary says of how the answers to one kind of operation compare."""
+    return AnswerComparison(
+        compared=equality.compared,
+        compared_with_reference=equality.compared_with_reference,
+        mismatch_count=equality.mismatch_count,
+        mismatches=[
+            AnswerMismatch(k=mismatch.k, variant=mismatch.variant, other=mismatch.other, problem=mismatch.problem)
+            for mismatch in equality.mismatches
+        ],
+        answered=equality.answered,
+        equal=equality.equal,
+    )

@@ -1,6 +1,5 @@
 """What is done with one variant of a comparison: it is loaded, and each of its runs is measured."""
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -29,9 +28,9 @@ from sensorbench.runner import (
     ConnectedComparison,
     Parameters,
     PreparedTable,
-    ValidatedComparison,
     Variant,
     build_plan,
+    fingerprint_of,
     is_of_registers,
     load_variant,
     noted,
@@ -164,22 +163,6 @@ def is_complete(run: Path) -> bool:
     return has_results(run) and read_run(run).state == "complete"
 
 
-def _fingerprint(validated: ValidatedComparison, variant: Variant) -> str:
-    """Changes when anything about what lies at a target does."""
-    what = json.dumps(
-        [
-            validated.comparison.dataset.fingerprint,
-            validated.schemas[variant.id],
-            variant.schema.file.model_dump(mode="json"),
-            variant.schema.parameters,
-            # What a driver loaded is as it was before there were tools.
-            *([variant.target.loader] if variant.target.loader else []),
-        ],
-        sort_keys=True,
-    )
-    return hashlib.sha256(what.encode()).hexdigest()[:16]
-
-
 def load_one(
     connected: ConnectedComparison,
     variant: Variant,
@@ -210,7 +193,10 @@ def load_one(
         FailedError: where it cannot be loaded, and where its rows did not become as wide as its schema says.
 
     """
-    target, fingerprint = connected.targets[variant.id], _fingerprint(connected, variant)
+    target, fingerprint = (
+        connected.targets[variant.id],
+        fingerprint_of(connected.comparison.dataset.fingerprint, connected.schemas[variant.id], variant),
+    )
     has_load = (writer.variant_folder(variant.id) / LOAD_FILE).exists()
     if was_interrupted and has_load:
         reporter.say(f"  {variant.id}: loaded again with all of its runs, because a run that was interrupted had written")
@@ -226,7 +212,8 @@ def load_one(
             remove_results(writer.run_folder(variant.id, repeat))
     if variant.temporary is not None:
         variant.temporary.parent.mkdir(parents=True, exist_ok=True)
-    readings = connected.comparison.dataset.describe().readings
+    described = connected.comparison.dataset.describe()
+    readings = described.readings
     claim = claim_of(variant, writer.owner, intent)
     load = load_variant(
         variant,
@@ -238,6 +225,7 @@ def load_one(
         claim=claim,
         reporter=reporter,
         with_snapshot=connected.comparison.snapshots,
+        values_per_reading=described.values_per_reading,
     )
     width = variant.schema.row_width()
     if width is not None and (why := width.why_not_as_reported(load["size"].get("largest_partitions", {}))):

@@ -28,8 +28,6 @@ from sensorbench.results.outdated import why_outdated
 from sensorbench.results.stall import read_stall
 from sensorbench.results.summary.claims import MeasuredFigure
 from sensorbench.results.summary.comparison import (
-    AnswerComparison,
-    AnswerMismatch,
     ComparisonFigures,
     ComparisonSummary,
     OperationFigures,
@@ -43,7 +41,7 @@ from sensorbench.results.summary.comparison import (
 )
 from sensorbench.results.summary.envelope import Caveat, envelope, fields_of_plan
 from sensorbench.runner import check_client_health, is_of_registers
-from sensorbench.verification import answers_by_operation, guaranteed
+from sensorbench.verification import answer_comparison, answers_by_operation, guaranteed
 
 # Operations whose answers are in memory at a time, of two runs.
 ANSWERS_AT_ONCE = 500_000
@@ -111,7 +109,7 @@ def summarise(result: ComparisonResult) -> ComparisonSummary:
             rate_changes={variant: _changes(of_variant) for variant, of_variant in runs.items()},
             figures=[_figures(variant, name, runs[variant], sample) for (variant, name), sample in samples.items()],
             rankings=rankings,
-            answers={equality.operation: _answers(equality) for equality in equalities},
+            answers={equality.operation: answer_comparison(equality) for equality in equalities},
             query_plans=result.plans,
             failures=result.failures,
             known_answers={variant: checks for variant, checks in result.checks.items() if checks.queried},
@@ -178,20 +176,6 @@ def _wrong(result: ComparisonResult) -> dict[str, str]:
 def _runs(runs: list[RunResult]) -> VariantRuns:
     temperature = runs[0].manifest.temperature if runs else None
     return VariantRuns(runs=len(runs), statuses=[run.state for run in runs], temperature=temperature)
-
-
-def _answers(equality: Equality) -> AnswerComparison:
-    return AnswerComparison(
-        compared=equality.compared,
-        compared_with_reference=equality.compared_with_reference,
-        mismatch_count=equality.mismatch_count,
-        mismatches=[
-            AnswerMismatch(k=mismatch.k, variant=mismatch.variant, other=mismatch.other, problem=mismatch.problem)
-            for mismatch in equality.mismatches
-        ],
-        answered=equality.answered,
-        equal=equality.equal,
-    )
 
 
 def _figures(variant: str, operation: str, runs: list[RunResult], sample: Sample | None) -> OperationFigures:

@@ -82,10 +82,17 @@ class UserWorkload(Work):
                 workbench,
                 reporter,
             )
-        readings = self._ready.comparison.dataset.describe().readings
-        schema = self._ready.schemas[self.variant.id]
+        described = self._ready.comparison.dataset.describe()
         load = load_variant(
-            at, target, schema, tables, readings, FINGERPRINT, claim=Claim(owner, self._intent), reporter=reporter
+            at,
+            target,
+            self._ready.schemas[self.variant.id],
+            tables,
+            described.readings,
+            FINGERPRINT,
+            claim=Claim(owner, self._intent),
+            reporter=reporter,
+            values_per_reading=described.values_per_reading,
         )
         folder.mkdir(parents=True)
         write_text(folder / LOAD_FILE, json.dumps(load, indent=2) + "\n")

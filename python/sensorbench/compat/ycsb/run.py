@@ -9,6 +9,7 @@ from typing import Literal
 
 from sensorbench._engine import Target
 from sensorbench.compat.drive import drive
+from sensorbench.compat.targets import lasting_target
 from sensorbench.compat.ycsb.core_workload import CoreWorkload, parse_core_workload
 from sensorbench.compat.ycsb.options import YcsbOptions, YcsbRunOptions
 from sensorbench.compat.ycsb.plan import Phase, driver_schema, operations_of_phase, plan_of, tables_of
@@ -29,7 +30,6 @@ from sensorbench.runner import (
     check_namespace,
     driver_ceiling,
     make_variants,
-    parse_target,
     running_servers,
 )
 from sensorbench.schemas import load_schema
@@ -90,11 +90,7 @@ def plan_ycsb(
 
 
 def _variant(workload: CoreWorkload, target_text: str, folder: Path) -> Variant:
-    target = parse_target(target_text)
-    if target.place in ("folder", "started"):
-        name = target.database.name
-        place = f"{name}:PATH" if target.database.embedded else f"lab:NAME (sensorbench lab up {name}) or a URL"
-        raise UsageError(f"--target {target_text}: what is loaded must still be there afterwards; expected {place}")
+    target = lasting_target(target_text)
     schema = load_schema(SCHEMA, operations="ycsb", database=target.database.dialect, fields=workload.field_names)
     return make_variants([VariantSpec(target, schema)], folder / DATA_FOLDER)[0]
 

@@ -13,6 +13,7 @@ from sensorbench.results.described import (
     EncodingCost,
     LoadedTable,
     LoaderReport,
+    LoadProgress,
     SnapshotReport,
 )
 from sensorbench.results.manifest import Status
@@ -64,6 +65,7 @@ class LoadFigures(SummaryPart):
     readings: int
     load_s: float
     settle_s: float
+    values_per_reading: int = Field(default=1, description="Values of each reading: the metrics of a wide row, else 1.")
     readings_per_s: float | None = None
     settled_readings_per_s: float | None = None
     size: LoadSize
@@ -77,6 +79,19 @@ class LoadFigures(SummaryPart):
     snapshot: Annotated[SnapshotReport, AsWritten] | None = Field(
         default=None, description="A snapshot that the server wrote after loading."
     )
+    progress: list[Annotated[LoadProgress, AsWritten]] = Field(
+        default=[], description="How many rows were in at moments of the load, where that was noted."
+    )
+
+    @property
+    def values(self) -> int:
+        """Values of all readings."""
+        return self.readings * self.values_per_reading
+
+    @property
+    def values_per_s(self) -> float | None:
+        """Values per second while they were loaded; null where that took no time."""
+        return None if self.readings_per_s is None else self.readings_per_s * self.values_per_reading
 
 
 class AnswerProblem(SummaryPart):

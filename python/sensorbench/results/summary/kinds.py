@@ -10,6 +10,7 @@ from sensorbench.results.summary.mapreduce import MapReduceSummary
 from sensorbench.results.summary.series import SeriesSummary
 from sensorbench.results.summary.stress import StressSummary
 from sensorbench.results.summary.tools import CassandraStressSummary, YcsbSummary
+from sensorbench.results.summary.tsbs import TsbsSummary
 from sensorbench.results.summary.tune import TuneSummary
 
 SUMMARIES: tuple[type[Summary[Any]], ...] = (
@@ -23,5 +24,6 @@ SUMMARIES: tuple[type[Summary[Any]], ...] = (
     MapReduceSummary,
     YcsbSummary,
     CassandraStressSummary,
+    TsbsSummary,
 )
 SUMMARY_BY_KIND = {summary.model_fields["kind"].default: summary for summary in SUMMARIES}

@@ -1,0 +1,40 @@
+"""What a load or queries would do, by arithmetic: nothing is generated, and no target is touched."""
+
+from pathlib import Path
+
+from sensorbench.compat.tsbs.options import TsbsLoadOptions, TsbsRunOptions
+from sensorbench.compat.tsbs.plan import data_parameters, inexpressible, variants_of
+from sensorbench.compat.tsbs.run import queries_of
+from sensorbench.dataset.tsbs import CPU_FIELDS
+from sensorbench.results.estimate import Estimate, PartEstimate, VariantEstimate
+from sensorbench.runner import Variant, arithmetic_estimate, place_of
+
+
+def estimate_tsbs(options: TsbsLoadOptions | TsbsRunOptions, out: Path) -> Estimate:
+    """What a load or queries would do. Raises UsageError for options that make no sense."""
+    parameters, variants = data_parameters(options), variants_of(options, out)
+    rows = parameters.hosts * parameters.epochs
+    data = f"{rows:,} rows of {len(CPU_FIELDS)} values: {parameters.hosts:,} hosts, {parameters.epochs:,} rows each"
+    if isinstance(options, TsbsLoadOptions):
+        steps = [f"load by {options.workers} workers, batches of {options.batch_size:,} rows"]
+        estimates = [_estimate(variant, rows, None) for variant in variants]
+    else:
+        queries = queries_of(options)
+        steps = [f"{name}: {options.max_queries:,} queries, {options.workers} at the same time" for name in queries]
+        estimates = [
+            _estimate(variant, rows, options.max_queries * (len(queries) - len(inexpressible(variant.schema, queries))))
+            for variant in variants
+        ]
+    what = "loading" if isinstance(options, TsbsLoadOptions) else "queries"
+    return arithmetic_estimate(
+        f"TSBS {options.use_case}, {what}",
+        "tsbs",
+        [PartEstimate(data=data, readings=rows, variants=estimates)],
+        out,
+        steps=steps,
+        notes=["nothing was generated, and no target was touched: how long it takes is not known without them"],
+    )
+
+
+def _estimate(variant: Variant, rows: int, operations: int | None) -> VariantEstimate:
+    return VariantEstimate(variant=variant.id, place=place_of(variant.target), rows=rows, operations=operations, repetitions=1)

@@ -1,0 +1,61 @@
+"""What can be chosen of a load and of queries, by the names of TSBS's own options."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from sensorbench.dataset.tsbs import START, parse_time
+from sensorbench.options import DEFAULT_SEED, OptionModel, option, parsed
+from sensorbench.runner import FILE_URL, SERVER_URL, Rate, Seconds
+
+# As TSBS's scripts have them.
+DEFAULT_END = START.replace(day=4)
+BATCH_ROWS = 10_000
+QUERIES = 1_000
+
+
+def _time(text: str) -> datetime:
+    time = parse_time(text)
+    if time is None:
+        raise ValueError(f"{text}: expected a time such as 2016-01-01T00:00:00Z")
+    return time
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+
+
+class TsbsOptions(OptionModel):
+    """The data and the targets. They must be the same in a load and in the queries that follow."""
+
+    targets: tuple[str, ...] = option(
+        ..., f"lab:NAME or a URL: {SERVER_URL}, {FILE_URL}. May be given several times.", "--target"
+    )
+    use_case: Literal["cpu-only"] = option("cpu-only", "The use case of TSBS: cpu-only.")
+    scale: int = option(100, "How many hosts there are.", ge=1, le=2**31 - 1)
+    timestamp_start: Annotated[datetime, parsed(_time)] = option(f"{START:%Y-%m-%dT%H:%M:%SZ}", "The first time of the data.")
+    timestamp_end: Annotated[datetime, parsed(_time)] = option(
+        f"{DEFAULT_END:%Y-%m-%dT%H:%M:%SZ}", "The end of the data, which they do not reach."
+    )
+    log_interval: Seconds = option("10s", "From one row of a host to the next: 10s, 1m.")
+    seed: int = option(DEFAULT_SEED, "From which the data and all queries follow.", ge=0)
+    schema_name: str = option("wide", "The schema that is used at each target: wide, narrow.", "--schema")
+
+
+class TsbsLoadOptions(TsbsOptions):
+    """How data are loaded."""
+
+    workers: int = option(1, "Batches that are sent at the same time; an embedded database takes one.", ge=1)
+    batch_size: int = option(BATCH_ROWS, "Rows of a batch, at most.", ge=1)
+    reporting_period: Seconds = option("10s", "How often it is noted how much is in.")
+
+
+class TsbsRunOptions(TsbsOptions):
+    """Which queries are executed, and how."""
+
+    queries: Annotated[tuple[str, ...], parsed(_names)] = option(
+        "", "Kinds of queries by TSBS's names: lastpoint,high-cpu-1. If not given, those of TSBS's scripts."
+    )
+    max_queries: int = option(QUERIES, "Queries of each kind.", ge=1)
+    max_rps: Rate | None = option(None, "Queries per second that come whether or not others are answered (an open loop).")
+    workers: int = option(1, "Queries that are executed at the same time (with --max-rps, at most).", ge=1)
+    timeout: Seconds = option("60s", "After which a query is given up.")

@@ -1,0 +1,168 @@
+"""What a load and the queries on it share: the data, the schemas at targets, and how both know that they mean the same."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Literal
+
+from sensorbench.compat.targets import lasting_target
+from sensorbench.compat.tsbs.options import TsbsOptions
+from sensorbench.dataset import Dataset, open_dataset
+from sensorbench.dataset.tsbs import TsbsParameters
+from sensorbench.errors import UsageError
+from sensorbench.progress import ProgressReporter
+from sensorbench.results.planned import PlannedTsbs
+from sensorbench.runner import (
+    DATA_FOLDER,
+    Comparison,
+    Schedule,
+    ValidatedComparison,
+    Variant,
+    VariantSpec,
+    Workload,
+    fingerprint_of,
+    make_variants,
+    noted,
+    validated,
+)
+from sensorbench.schemas import Schema, load_operations, load_schema
+
+# The operation set of a use case.
+OPERATIONS = {"cpu-only": "tsbs_cpu"}
+# What TSBS's own scripts leave out.
+NOT_IN_SCRIPTS = frozenset({"cpu-max-all-32-24"})
+
+
+def _dataset(options: TsbsOptions, progress: ProgressReporter) -> Dataset:
+    name = data_parameters(options).name_of(f"tsbs-{options.use_case}")
+    return open_dataset(name, seed=options.seed, reporter=progress)
+
+
+def data_parameters(options: TsbsOptions) -> TsbsParameters:
+    """How much data there are. Raises UsageError where there are none."""
+    span = options.timestamp_end - options.timestamp_start
+    if span <= timedelta():
+        raise UsageError("--timestamp-end: it is not after --timestamp-start; expected a later time")
+    if options.log_interval < 1 or not float(options.log_interval).is_integer():
+        raise UsageError(f"--log-interval {options.log_interval:g}s: expected whole seconds, at least one")
+    parameters = TsbsParameters(
+        hosts=options.scale, start=options.timestamp_start, duration=span, interval=timedelta(seconds=options.log_interval)
+    )
+    if parameters.epochs == 0:
+        raise UsageError("--log-interval: it is longer than the data; expected at least one row of each host")
+    return parameters
+
+
+def variants_of(options: TsbsOptions, folder: Path) -> list[Variant]:
+    """The targets, each with its schema. Raises UsageError for what makes no sense."""
+    if twice := [text for text in options.targets if options.targets.count(text) > 1]:
+        raise UsageError(f"--target {twice[0]}: it is given twice; expected each target once")
+    specs = []
+    for text in options.targets:
+        target = lasting_target(text)
+        schema = load_schema(options.schema_name, operations=OPERATIONS[options.use_case], database=target.database.dialect)
+        specs.append(VariantSpec(target, schema, operations=tuple(schema.file.operation)))
+    return make_variants(specs, folder / DATA_FOLDER)
+
+
+def all_queries(use_case: str) -> list[str]:
+    """The names of all queries of a use case, in the order of TSBS's documentation."""
+    return list(load_operations(OPERATIONS[use_case]).operation)
+
+
+def workload_of(options: TsbsOptions, names: Sequence[str], *, operations: int = 1, schedule: Schedule | None = None) -> Workload:
+    """A workload of queries, in equal shares."""
+    return Workload(
+        mix=dict.fromkeys(names, 1.0),
+        schedule=schedule or Schedule(concurrency=1),
+        operations=operations,
+        repetitions=1,
+        seed=options.seed,
+        pin=False,
+    )
+
+
+@dataclass(frozen=True)
+class AtTargets:
+    """The data and the schemas at targets, found to be sound."""
+
+    validated: ValidatedComparison
+
+    @classmethod
+    def of(cls, options: TsbsOptions, folder: Path, progress: ProgressReporter) -> "AtTargets":
+        """What options ask for. Raises UsageError for what makes no sense; nothing is written but the generated data, in the cache."""
+        variants, name = variants_of(options, folder), OPERATIONS[options.use_case]
+        comparison = Comparison(
+            kind="experiment",
+            name="tsbs",
+            title=f"TSBS {options.use_case}",
+            dataset=_dataset(options, progress),
+            operations_name=name,
+            operations=load_operations(name),
+            variants=variants,
+            workload=workload_of(options, all_queries(options.use_case)),
+            metric="mean",
+        )
+        return cls(validated(comparison))
+
+    @property
+    def dataset(self) -> Dataset:
+        """The data."""
+        return self.validated.comparison.dataset
+
+    @property
+    def variants(self) -> list[Variant]:
+        """The targets, each with its schema."""
+        return self.validated.comparison.variants
+
+    def driver_schema(self, variant: Variant) -> str:
+        """The schema of a variant for its driver (JSON): with all queries that it can express, whichever are executed."""
+        return json.dumps(self.validated.schemas[variant.id])
+
+    def fingerprint(self, variant: Variant) -> str:
+        """What is noted of the data at a variant's target: their name and seed, and a digest of them and of the schema."""
+        described = self.dataset.describe()
+        digest = fingerprint_of(self.dataset.fingerprint, self.validated.schemas[variant.id], variant)
+        return f"{described.name}, seed {described.seed}, schema {variant.schema.name} ({digest})"
+
+    def check_loaded(self, variant: Variant) -> None:
+        """Raises UsageError unless the data of these options, all of them, are at a variant's target."""
+        at, wanted = f"--target {variant.target.text}", self.fingerprint(variant)
+        said = variant.engine_target().fingerprint()
+        found = json.loads(said) if said else {}
+        if "fingerprint" not in found:
+            raise UsageError(f"{at}: nothing of TSBS is there; load it first: sensorbench tsbs load …")
+        if found["fingerprint"] != wanted:
+            raise UsageError(
+                f"{at}: there is {found['fingerprint']}; expected {wanted}: give the options that it was loaded with, or load it anew: "
+                "sensorbench tsbs load … --replace"
+            )
+        if said != noted(wanted, "settled"):
+            raise UsageError(f"{at}: the loading there was cut short; load it anew: sensorbench tsbs load … --replace")
+
+
+def inexpressible(schema: Schema, queries: Sequence[str]) -> dict[str, str]:
+    """Of queries those that a schema cannot express, with why not."""
+    return {
+        name: schema.file.cannot.get(name, "the schema has no statement") for name in queries if name not in schema.file.operation
+    }
+
+
+def planned_tsbs(options: TsbsOptions, at: AtTargets, phase: Literal["load", "run"], workers: int) -> PlannedTsbs:
+    """What the manifest of either phase says of the data."""
+    described = at.dataset.describe()
+    return PlannedTsbs(
+        phase=phase,
+        use_case=options.use_case,
+        scale=options.scale,
+        timestamp_start=options.timestamp_start,
+        timestamp_end=options.timestamp_end,
+        log_interval_s=options.log_interval,
+        seed=options.seed,
+        dataset=described.name,
+        rows=described.readings,
+        metrics=described.readings * described.values_per_reading,
+        workers=workers,
+    )

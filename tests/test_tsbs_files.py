@@ -1,0 +1,153 @@
+"""TSBS's own files: what is imported is what they say, line protocol that is exported is imported again, and bad lines are named."""
+
+import bz2
+import gzip
+import json
+import re
+import shutil
+import tracemalloc
+from pathlib import Path
+
+import pytest
+
+from sensorbench.dataset import Dataset, compressed, open_dataset
+from sensorbench.dataset.export import export
+from sensorbench.dataset.registry import import_files
+from sensorbench.dataset.tsbs import CPU_FIELDS
+from sensorbench.errors import UsageError
+from tests.conftest import Cli
+
+FIELDS = ",".join(CPU_FIELDS)
+TAGS = ["hostname", "region", "datacenter", "rack", "os", "arch", "team", "service", "service_version", "service_environment"]
+HOST_0 = "hostname=host_0,region=sa-east-1,datacenter=sa-east-1c,rack=12,os=Ubuntu16.10,arch=x64,team=LON,service=3,service_version=0,service_environment=production"
+HOST_1 = "hostname=host_1,region=us-west-2,datacenter=us-west-2b,rack=70,os=Ubuntu16.04LTS,arch=x86,team=CHI,service=11,service_version=1,service_environment=test"
+NS = 1_451_606_400_000_000_000
+HEADER = f"tags,{','.join(f'{tag} string' for tag in TAGS)}\ncpu,{FIELDS}\n\n"
+PAIRS = f"{HEADER}tags,{HOST_0}\ncpu,{NS},10,11,12,13,14,15,16,17,18,19\ntags,{HOST_1}\ncpu,{NS},20,21,22,,24,25,26,27,28,29\n"
+
+
+def line(host: str, ns: int, values: dict[str, str]) -> str:
+    return f"cpu,{host} {','.join(f'{name}={value}' for name, value in values.items())} {ns}\n"
+
+
+LINES = line(HOST_0, NS, {name: f"{10 + number}i" for number, name in enumerate(CPU_FIELDS)}) + line(
+    HOST_1, NS, {name: f"{20 + number}i" for number, name in enumerate(CPU_FIELDS) if number != 3}
+)
+
+
+def imported(tmp_path: Path, content: str | bytes, *, skip_bad_rows: bool = False) -> Dataset:
+    file = tmp_path / "data.txt"
+    file.write_bytes(content.encode() if isinstance(content, str) else content)
+    return import_files([str(file)], tmp_path / "imported", skip_bad_rows=skip_bad_rows)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [PAIRS, LINES, LINES.rstrip("\n"), gzip.compress(PAIRS.encode()), bz2.compress(LINES.encode())],
+    ids=["pairs", "lines", "no newline at the end", "gzip", "bzip2"],
+)
+def test_both_forms_say_the_same(tmp_path: Path, content: str | bytes) -> None:
+    dataset = imported(tmp_path, content)
+    described = dataset.describe()
+    assert (described.name, described.readings, described.values_per_reading) == ("tsbs", 2, 10)
+    assert described.counted == {"rows": 2, "metrics": 20, "metrics_not_null": 19, "bad_lines": 0}
+    with dataset.connect() as connection:
+        rows = connection.sql("SELECT * EXCLUDE (time), epoch_us(time) * 1000 FROM cpu ORDER BY zone").fetchall()
+        assert rows == [
+            (9, 0, *map(float, range(10, 20)), NS),
+            (3, 1, 20.0, 21.0, 22.0, None, *map(float, range(24, 30)), NS),
+        ]
+        hosts = connection.sql("SELECT * FROM hosts").fetchall()
+        assert [",".join(map("=".join, zip(TAGS, host[2:], strict=True))) for host in hosts] == [HOST_0, HOST_1]
+        assert connection.sql("SELECT count(*) FROM measurements").fetchall() == [(19,)]
+
+
+@pytest.mark.parametrize(
+    ("content", "number", "why"),
+    [
+        (PAIRS.replace(",24,", ",x,"), 7, "expected a time in ns and 10 numbers"),
+        (PAIRS.replace(",19\n", "\n"), 5, "expected a time in ns and 10 numbers"),
+        (PAIRS.replace("host_1", "server_1"), 7, "expected host_ and a number"),
+        (PAIRS.replace("sa-east-1,", "mars,"), 5, "region=mars; expected one of us-east-1"),
+        (PAIRS.replace(f"tags,{HOST_1}\n", ""), 6, "expected tags,hostname"),
+        (PAIRS.replace(f"tags,{HOST_0}\n", 2 * f"tags,{HOST_0}\n"), 5, "the line before has its tags"),
+        (PAIRS + f"tags,{HOST_0}\n", 9, "the file ends behind the tags"),
+        (PAIRS.replace(f"{NS},20", f"{NS + 1},20"), 7, "whole microseconds"),
+        (
+            PAIRS + f"tags,{HOST_1.replace('rack=70', 'rack=71')}\ncpu,{NS},1,2,3,4,5,6,7,8,9,10\n",
+            9,
+            "other tags than in a row before",
+        ),
+        (LINES.replace("usage_idle=12i", "usage_idel=12i"), 1, "no field 'usage_idel'"),
+        (LINES.replace(f" {NS}", "", 1), 1, "with a blank between"),
+        (LINES.replace("usage_user=20i", "usage_user=often"), 2, "10 numbers"),
+    ],
+)
+def test_a_bad_line_is_named(tmp_path: Path, content: str, number: int, why: str) -> None:
+    with pytest.raises(UsageError, match=f"data.txt, line {number}: .*{re.escape(why)}"):
+        imported(tmp_path, content)
+    assert not (tmp_path / "imported").exists()
+    assert imported(tmp_path, content, skip_bad_rows=True).describe().counted["bad_lines"] == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "no dataset that is known|line 1"),
+        (PAIRS.replace("rack string", "shelf string"), "line 1: the tags are"),
+        (PAIRS.replace("usage_steal,", ""), "line 2: the fields of cpu are"),
+        (gzip.compress(PAIRS.encode())[:-30], "end too early|line 1"),
+        (HEADER, "no row of the measurement cpu"),
+    ],
+)
+def test_other_files_are_refused(tmp_path: Path, content: str | bytes, message: str) -> None:
+    file = tmp_path / "data.txt"
+    file.write_bytes(content.encode() if isinstance(content, str) else content)
+    with pytest.raises(UsageError, match=message):
+        import_files(["tsbs", str(file)], tmp_path / "imported", skip_bad_rows=False)
+
+
+def test_rows_of_other_measurements_are_counted(tmp_path: Path) -> None:
+    more = f"tags,{HOST_0}\nkernel,{NS},1,2\n" * 3
+    notes = imported(tmp_path, PAIRS + more).describe().notes
+    assert "left out: 3 of kernel." in notes[0]
+
+
+def test_exported_lines_are_imported_again(cli: Cli, tmp_path: Path) -> None:
+    name = "tsbs-cpu-only:hosts=7,duration=20m"
+    ended = cli("data", "export", name, "--format", "influx", "--out", tmp_path / "lines")
+    assert ended.exit_code == 0, ended.err
+    file = tmp_path / "lines" / "cpu.lp"
+    first = file.read_text(encoding="utf-8").split("\n", 1)[0]
+    assert re.fullmatch(r"cpu,hostname=host_0,region=\S+ usage_user=\d+i(,usage_\w+=\d+i){9} 1451606400000000000", first)
+    ended = cli("data", "import", file, "--out", tmp_path / "imported", "--json")
+    assert ended.exit_code == 0, ended.err
+    assert json.loads(ended.out)["relations"]["cpu"]["rows"] == 7 * 120
+    with open_dataset(name).connect() as generated, open_dataset(str(tmp_path / "imported")).connect() as again:
+        for query in ("SELECT * FROM cpu ORDER BY time, zone", "SELECT * FROM hosts ORDER BY zone"):
+            assert again.sql(query).fetchall() == generated.sql(query).fetchall()
+
+
+def test_memory_does_not_grow_with_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compressed, "CHUNK_BYTES", 32 << 10)
+
+    def peak(times: int) -> int:
+        file = tmp_path / f"{times}.lp"
+        file.write_text(LINES * (250 * times), encoding="utf-8")
+        tracemalloc.start()
+        try:
+            import_files([str(file)], tmp_path / str(times), skip_bad_rows=False)
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    # What is loaded once is not counted.
+    peak(1)
+    shutil.rmtree(tmp_path / "1")
+    assert peak(8) < 1.5 * peak(1)
+
+
+def test_null_fields_are_left_out_of_lines(tmp_path: Path) -> None:
+    dataset = imported(tmp_path, PAIRS)
+    (file,) = export(dataset, "influx", tmp_path / "lines")
+    assert file.read_text(encoding="utf-8") == LINES
