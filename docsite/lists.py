@@ -13,7 +13,7 @@ from sensorbench.cli.main import INTERRUPTED
 from sensorbench.dataset import GENERATED, SHIPPED
 from sensorbench.dataset.dataset import Dataset
 from sensorbench.dataset.registry import IMPORTERS
-from sensorbench.errors import FailedError, SensorbenchError, UsageError
+from sensorbench.errors import FailedError, SensorbenchError, UndecidedError, UsageError
 from sensorbench.results.engine_report import Snapshot
 from sensorbench.results.json_schemas import json_schemas as all_json_schemas
 from sensorbench.results.quantities import QUANTITIES
@@ -39,6 +39,7 @@ def exit_codes() -> str:
         0: "Done.",
         FailedError.exit_code: "A run failed, or a condition that you gave with `--fail-on` holds.",
         UsageError.exit_code: of_errors[UsageError.exit_code],
+        UndecidedError.exit_code: of_errors[UndecidedError.exit_code],
         INTERRUPTED: of_errors[INTERRUPTED],
     }
     undescribed = of_errors.keys() - rows.keys()

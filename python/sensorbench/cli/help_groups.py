@@ -21,7 +21,7 @@ PANELS: dict[str, tuple[str, ...]] = {
         "cassandra-stress",
     ),
     "Decide": ("databases", "choose", "recommend"),
-    "Read results": ("report", "compare", "claims", "regression"),
+    "Read results": ("report", "compare", "gate", "history", "claims"),
     "Data": ("data", "schema", "operations"),
     "Servers": ("lab", "target"),
 }
@@ -44,6 +44,8 @@ _NO_TABLES = {
     ("lab", "remove-node"),
     ("lab", "down"),
     ("target", "clean"),
+    ("history", "plot"),
+    ("history", "export"),
 }
 
 
