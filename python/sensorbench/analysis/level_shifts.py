@@ -123,11 +123,11 @@ def _logs(values: Floats) -> Floats:
 
 def _after(window: Floats, generator: np.random.Generator) -> int:
     """How many of the last values are of another level than those before them; 0 where that is not seen."""
-    most = min(MAX_AFTER, len(window) - MIN_BEFORE)
-    if most < MIN_AFTER:
+    max_after = min(MAX_AFTER, len(window) - MIN_BEFORE)
+    if max_after < MIN_AFTER:
         return 0
     values = _drawn_in(window)
-    divergences = _divergences(values[None, :], most)[0]
+    divergences = _divergences(values[None, :], max_after)[0]
     greatest = float(divergences.max())
     if greatest <= 0.0:
         return 0
@@ -135,7 +135,7 @@ def _after(window: Floats, generator: np.random.Generator) -> int:
     for size in _BATCHES:
         shuffled = generator.permuted(np.tile(values, (size, 1)), axis=1)
         # Sums of the same numbers in another order may differ in their last digit.
-        reached += int((_divergences(shuffled, most).max(axis=1) >= greatest * (1.0 - 1e-9)).sum())
+        reached += int((_divergences(shuffled, max_after).max(axis=1) >= greatest * (1.0 - 1e-9)).sum())
         if (reached + 1) / (PERMUTATIONS + 1) > SIGNIFICANCE:
             return 0
     return int(np.argmax(divergences)) + MIN_AFTER
@@ -150,11 +150,11 @@ def _drawn_in(values: Floats) -> Floats:
     return np.clip(values, median - MAX_DEVIATIONS * deviation, median + MAX_DEVIATIONS * deviation)
 
 
-def _divergences(rows: Floats, most: int) -> Floats:
-    """For each row, the divergence between its last values and those before, for `MIN_AFTER` to `most` of them."""
+def _divergences(rows: Floats, max_after: int) -> Floats:
+    """For each row, the divergence between its last values and those before, for `MIN_AFTER` to `max_after` of them."""
     length = rows.shape[1]
-    sums = np.cumsum((rows - rows.mean(axis=1, keepdims=True))[:, ::-1], axis=1)[:, MIN_AFTER - 1 : most]
-    after = np.arange(MIN_AFTER, most + 1)
+    sums = np.cumsum((rows - rows.mean(axis=1, keepdims=True))[:, ::-1], axis=1)[:, MIN_AFTER - 1 : max_after]
+    after = np.arange(MIN_AFTER, max_after + 1)
     return np.asarray(sums**2 * length / (after * (length - after)))
 
 

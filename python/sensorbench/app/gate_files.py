@@ -57,8 +57,8 @@ def junit_text(result: GateResult) -> str:
         )
         if each.verdict != "not slower":
             kind = "failure" if each.verdict == "slower" else "error"
-            told = ElementTree.SubElement(case, kind, {"message": f"{each.verdict}: {_ratio(each)}", "type": each.verdict})
-            told.text = f"{each.reason}\n" + "\n".join(result.differences)
+            element = ElementTree.SubElement(case, kind, {"message": f"{each.verdict}: {_ratio(each)}", "type": each.verdict})
+            element.text = f"{each.reason}\n" + "\n".join(result.differences)
     ElementTree.indent(suites)
     return ElementTree.tostring(suites, encoding="unicode", xml_declaration=True) + "\n"
 

@@ -1,4 +1,4 @@
-from .collect import collect
+from .collecting import collect
 from .series import Selection, series_of
 from .store import DEFAULT_STORE, Added, HistoryStore
 

@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from sensorbench.results.history_entries import (
     HistoryPoint,
     HistorySeries,
     Machines,
+    StoredFigure,
     VersionChange,
 )
 
@@ -42,14 +42,14 @@ class Selection:
     metric: str | None = None
     machine: str | None = None
 
-    def has(self, row: dict[str, Any]) -> bool:
+    def has(self, figure: StoredFigure) -> bool:
         """Whether a figure of the history is wanted."""
         return (
-            (self.experiment is None or row["name"] == self.experiment or row["experiment"].startswith(self.experiment))
-            and (self.variant is None or self.variant in row["variant"])
-            and (self.operation is None or row["operation"] == self.operation)
-            and (row["metric"] == self.metric if self.metric is not None else row["is_main"])
-            and (self.machine is None or row["machine"].startswith(self.machine))
+            (self.experiment is None or figure.name == self.experiment or figure.experiment.startswith(self.experiment))
+            and (self.variant is None or self.variant in figure.variant)
+            and (self.operation is None or figure.operation == self.operation)
+            and (figure.metric == self.metric if self.metric is not None else figure.is_main)
+            and (self.machine is None or figure.machine.startswith(self.machine))
         )
 
 
@@ -69,43 +69,41 @@ def series_of(
         In the order of experiments, variants, operations and metrics.
 
     """
-    rows = [row for row in store.rows() if selection.has(row)]
+    figures = [figure for figure in store.figures() if selection.has(figure)]
     if machines == "normalised":
-        rows = list(_normalised(rows))
-    keys = _OF_SERIES if machines == "normalised" else (*_OF_SERIES, "machine")
+        figures = list(_normalised(figures))
     # What an experiment is called may change; what it measures says which it is.
-    names = {row["experiment"]: row["name"] for row in sorted(rows, key=lambda row: row["measured"])}
-    rows = [{**row, "name": names[row["experiment"]]} for row in rows]
+    names = {figure.experiment: figure.name for figure in sorted(figures, key=lambda figure: figure.measured)}
+    figures = [figure.model_copy(update={"name": names[figure.experiment]}) for figure in figures]
 
-    def key_of(row: dict[str, Any]) -> tuple[Any, ...]:
-        return tuple(row[key] for key in keys)
+    def key_of(figure: StoredFigure) -> tuple[str, ...]:
+        return (*(str(getattr(figure, name)) for name in _OF_SERIES), figure.machine if machines == "split" else "")
 
-    ordered = sorted(rows, key=lambda row: (*key_of(row), row["measured"], row["result"]))
+    ordered = sorted(figures, key=lambda figure: (*key_of(figure), figure.measured, figure.result))
     return [_series(list(group), machines, seed) for _, group in groupby(ordered, key=key_of)]
 
 
-def _normalised(rows: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def _normalised(figures: Iterable[StoredFigure]) -> Iterator[StoredFigure]:
     """Figures as multiples of what the client could do: a latency as a multiple of a no-op, a rate as a share of the ceiling."""
-    for row in rows:
-        ceiling = row["no_op_per_s"]
-        if not ceiling or row["unit"] not in {"s", "per s"}:
+    for figure in figures:
+        if not figure.no_op_per_s or figure.unit not in {"s", "per s"}:
             continue
-        factor = ceiling if row["unit"] == "s" else 1.0 / ceiling
-        scaled = {name: row[name] and row[name] * factor for name in ("value", "low", "high")}
-        yield {**row, **scaled, "unit": "share"}
+        factor = figure.no_op_per_s if figure.unit == "s" else 1.0 / figure.no_op_per_s
+        low, high = (None if end is None else end * factor for end in (figure.low, figure.high))
+        yield figure.model_copy(update={"value": figure.value * factor, "low": low, "high": high, "unit": "share"})
 
 
-def _series(rows: Sequence[dict[str, Any]], machines: Machines, seed: int) -> HistorySeries:
-    first, last = rows[0], rows[-1]
-    points = [_point(row) for row in rows]
+def _series(figures: Sequence[StoredFigure], machines: Machines, seed: int) -> HistorySeries:
+    last = figures[-1]
+    points = [_point(figure) for figure in figures]
     values = np.array([point.value for point in points])
     shifts = level_shifts(values, seed=seed)
     variation = variation_within(values, [shift.place for shift in shifts])
     changes = []
     for shift in shifts:
         is_more = shift.ratio > 1.0
-        is_worse = is_more != first["higher_is_better"]
-        words = ("more", "less") if first["unit"] == "bytes" or first["higher_is_better"] else ("slower", "faster")
+        is_worse = is_more != last.higher_is_better
+        words = ("more", "less") if last.unit == "bytes" or last.higher_is_better else ("slower", "faster")
         changes.append(
             HistoryChange(
                 place=shift.place,
@@ -122,9 +120,9 @@ def _series(rows: Sequence[dict[str, Any]], machines: Machines, seed: int) -> Hi
         )
     level = len(points) - (shifts[-1].place if shifts else 0)
     return HistorySeries(
-        **{name: last[name] for name in _OF_SERIES},
-        machine=last["machine"] if machines == "split" else "",
-        machine_words=last["machine_words"] if machines == "split" else "several machines, normalised by the no-op ceiling",
+        **{name: getattr(last, name) for name in _OF_SERIES},
+        machine=last.machine if machines == "split" else "",
+        machine_words=last.machine_words if machines == "split" else "several machines, normalised by the no-op ceiling",
         points=points,
         changes=changes,
         variation=variation,
@@ -132,16 +130,16 @@ def _series(rows: Sequence[dict[str, Any]], machines: Machines, seed: int) -> Hi
     )
 
 
-def _point(row: dict[str, Any]) -> HistoryPoint:
+def _point(figure: StoredFigure) -> HistoryPoint:
     return HistoryPoint(
-        result=row["result"],
-        folder=row["folder"],
-        measured=row["measured"],
-        value=row["value"],
-        low=row["low"],
-        high=row["high"],
-        runs=row["runs"],
-        versions={name: str(row[name] or "") for name in VERSIONED},
+        result=figure.result,
+        folder=figure.folder,
+        measured=figure.measured,
+        value=figure.value,
+        low=figure.low,
+        high=figure.high,
+        runs=figure.runs,
+        versions={name: str(getattr(figure, name)) for name in VERSIONED},
     )
 
 

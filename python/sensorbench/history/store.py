@@ -13,7 +13,14 @@ import duckdb
 from sensorbench.errors import FailedError, UsageError
 from sensorbench.history.tables import COLUMNS, FORMAT, MARKER, TABLES
 from sensorbench.results.files import whole_file
-from sensorbench.results.history_entries import HistoryFigure, HistoryResult, HistoryVariant, ListedResult
+from sensorbench.results.history_entries import (
+    HistoryFigure,
+    HistoryHistogram,
+    HistoryResult,
+    HistoryVariant,
+    ListedResult,
+    StoredFigure,
+)
 from sensorbench.results.ownership import new_id
 
 DEFAULT_STORE = Path("sensorbench-history.duckdb")
@@ -110,11 +117,13 @@ class HistoryStore:
         (row,) = self._query("SELECT count(*) FROM figures")
         return int(row[0])
 
-    def rows(self) -> list[dict[str, Any]]:
+    def figures(self) -> list[StoredFigure]:
         """The same rows as `export` writes."""
-        found = self.connection.execute(_ALL_FIGURES)
-        names = [column[0] for column in found.description or []]
-        return [dict(zip(names, map(_aware, row), strict=True)) for row in found.fetchall()]
+        names = list(StoredFigure.model_fields)
+        rows = self._query(_ALL_FIGURES)
+        return [
+            StoredFigure.model_validate({name: _aware(value) for name, value in zip(names, row, strict=True)}) for row in rows
+        ]
 
     def _insert(self, result: HistoryResult) -> None:
         added = datetime.now(UTC).replace(microsecond=0)
@@ -180,6 +189,7 @@ class HistoryStore:
         return self.connection.execute(sql, list(values)).fetchall()
 
 
+# In the order of StoredFigure.
 _ALL_FIGURES = """
 SELECT r.experiment, r.name, v.series AS variant, f.operation, f.metric, f.unit, f.higher_is_better, f.is_main, f.value, f.low, f.high, f.confidence,
        f.runs, r.measured, r.label, v.database, v.database_version, v.schema_name, v.schema_digest, v.server_settings, v.no_op_per_s,
@@ -189,7 +199,7 @@ ORDER BY r.experiment, v.series, f.operation, f.metric, r.measured, r.id
 """
 
 
-def _values(entry: HistoryFigure | Any) -> list[Any]:
+def _values(entry: HistoryFigure | HistoryHistogram) -> list[Any]:
     return [getattr(entry, name) for name in type(entry).model_fields]
 
 

@@ -76,6 +76,38 @@ class HistoryResult(SummaryPart):
     histograms: list[HistoryHistogram]
 
 
+class StoredFigure(SummaryPart):
+    """A figure of a history with its result and variant: a row of the table that `history export` writes."""
+
+    experiment: str
+    name: str
+    variant: str = Field(description="What the variant is called in series.")
+    operation: str
+    metric: str
+    unit: Unit
+    higher_is_better: bool
+    is_main: bool
+    value: float
+    low: float | None
+    high: float | None
+    confidence: float | None
+    runs: int
+    measured: datetime
+    label: str
+    database: str
+    database_version: str
+    schema_name: str
+    schema_digest: str
+    server_settings: str = Field(description="As JSON.")
+    no_op_per_s: float | None
+    machine: str
+    machine_words: str
+    sensorbench: str
+    kernel: str
+    folder: str
+    result: str
+
+
 class ListedResult(SummaryPart):
     """A result of a history, without its figures."""
 

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from typing import Any
+from collections.abc import Mapping
 
 from sensorbench.results import ComparisonManifest
 from sensorbench.runner import Workload
@@ -13,7 +13,7 @@ CHANGES_NO_OPERATION = frozenset({"repetitions", "log", "answers"})
 _DEFAULT_WORKLOAD = Workload(mix={"any": 1}, operations=1).model_dump(mode="json", by_alias=True)
 
 
-def workload_of(manifest: ComparisonManifest) -> dict[str, Any]:
+def workload_of(manifest: ComparisonManifest) -> Mapping[str, object]:
     """The keys of a comparison's workload, with those that it does not say."""
     return {**_DEFAULT_WORKLOAD, **manifest.plan.workload}
 
