@@ -1,4 +1,4 @@
-"""`make bench-history`: how often change points of a history are false alarms, and which steps are found, on histories that are made up.
+"""`make bench-history`: how often change points of a history and gates are false alarms, and what they find, on figures that are made up.
 
 Writes `simulated.json` of the package, by which `history show` says which step could be seen, and the table in docs/reference/history-simulation.md.
 """
@@ -6,13 +6,16 @@ Writes `simulated.json` of the package, by which `history show` says which step 
 import argparse
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sensorbench.analysis.gate import LOOKS, GateLook, decide, look_levels, looks_until
+from sensorbench.analysis.intervals import product_over_runs
 from sensorbench.analysis.level_shifts import MAX_AFTER, MIN_AFTER, MIN_BEFORE, PERMUTATIONS, SIGNIFICANCE, WINDOW, level_shifts
-from sensorbench.history.simulated import FILE, POWER, WITHIN, SimulatedHistories, SimulatedPower
+from sensorbench.history.simulated import FILE, POWER, WITHIN, SimulatedHistories, SimulatedPower, simulated_histories
 
 ROOT = Path(__file__).parent.parent
 TABLE = ROOT / "docs/reference/history-simulation.md"
@@ -20,6 +23,8 @@ COMMITS, STEP = 100, 0.05
 VARIATIONS = (0.01, 0.02, 0.025, 0.03, 0.05, 0.1)
 BEFORE = (10, 20, 30, 50, 100)
 SEARCHED = (1.4, 8.0)
+# Gates.
+RATIOS, DEVIATIONS, MARGIN = (1.0, 1.05, 1.1, 1.2), (0.02, 0.05, 0.1), 0.05
 # How far the place of a change may be from where it is.
 MAX_OFF = 3
 
@@ -77,6 +82,53 @@ def smallest_deviations(before: int, histories: int) -> float:
     return round(high, 2)
 
 
+@dataclass(frozen=True)
+class GateShares:
+    """How gates end: shares of the sessions, and how many repetitions they make on average."""
+
+    slower: float
+    not_slower: float
+    undecided: float
+    repetitions: float
+
+
+def gate_shares(ratio: float, deviation: float, sessions: int, *, seed: int, margin: float = MARGIN) -> GateShares:
+    """How gates end whose head is so many times as slow as base, and whose repetitions vary by so much on a logarithmic scale."""
+    generator = np.random.default_rng(seed)
+    levels = look_levels(looks_until(LOOKS[-1]), 1)
+    ends: list[tuple[str, int]] = []
+    for _ in range(sessions):
+        base, again, head = np.exp(deviation * generator.standard_normal((3, LOOKS[-1])))
+        word, runs = "undecided", 0
+        for level in levels:
+            runs = level.runs
+            contrast = ratio * head[:runs] / np.sqrt(base[:runs] * again[:runs])
+            look = GateLook(
+                product_over_runs([contrast], level.slower),
+                product_over_runs([contrast], level.not_slower),
+                product_over_runs([again[:runs] / base[:runs]], level.not_slower),
+            )
+            word = decide(look, margin)
+            if word != "undecided":
+                break
+        ends.append((word, runs))
+    slower, not_slower, undecided = (
+        sum(word == wanted for word, _ in ends) / sessions for wanted in ("slower", "not slower", "undecided")
+    )
+    return GateShares(slower, not_slower, undecided, sum(runs for _, runs in ends) / sessions)
+
+
+def gates_table(sessions: int) -> str:
+    """The rows of the table of gates."""
+    rows = []
+    for ratio in RATIOS:
+        for deviation in DEVIATIONS:
+            shares = gate_shares(ratio, deviation, sessions, seed=3)
+            cells = f"{shares.slower:.1%} | {shares.not_slower:.1%} | {shares.undecided:.1%} | {shares.repetitions:.1f}"
+            rows.append(f"| {ratio - 1.0:.0%} | {np.expm1(deviation):.0%} | {cells} |")
+    return "\n".join(rows)
+
+
 def page(found: SimulatedHistories) -> str:
     """The page of the documentation."""
     alarms = "\n".join(f"| {name} | {value:.2f} |" for name, value in found.false_alarms_per_100.items())
@@ -115,6 +167,15 @@ between results. `history show` prints this as *detectable*:
 | before | in standard deviations | {head} |
 |--:|--:|{"--:|" * len(VARIATIONS)}
 {lines}
+
+## Gates
+
+How gates with a margin of {MARGIN:.0%} end, by the true slowdown of head and the variation between repetitions: at most {LOOKS[-1]} repetitions, looks after
+{", ".join(map(str, LOOKS[:-1]))}, one operation.
+
+| slower by | repetitions vary by | *slower* | *not slower* | *undecided* | repetitions made |
+|--:|--:|--:|--:|--:|--:|
+{gates_table(found.simulations)}
 """
 
 
@@ -122,7 +183,11 @@ def main() -> None:
     """Simulates, and writes file and page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--simulations", type=int, default=2000, help="of each cell")
+    parser.add_argument("--page-only", action="store_true", help="simulate gates alone, and take the rest from the package")
     arguments = parser.parse_args()
+    if arguments.page_only:
+        TABLE.write_text(page(simulated_histories()), encoding="utf-8")
+        return
     count, start_s = arguments.simulations, time.monotonic()
     found = SimulatedHistories(
         simulations=count,

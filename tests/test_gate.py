@@ -6,23 +6,26 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from benches.history import gate_shares
 
 from sensorbench.analysis.gate import GateLook, control_differs, decidable_margin, decide, detectable, look_levels, looks_until
-from sensorbench.analysis.intervals import Interval, product_over_runs
+from sensorbench.analysis.intervals import Interval
 from tests.conftest import Cli
 
 SCHEMA = """
 database = "sqlite"
 summary = "One table in the order of arrival."
 [create]
-statements = ["CREATE TABLE readings (sensor TEXT NOT NULL, time INTEGER NOT NULL, value REAL NOT NULL)"]
+statements = ["CREATE TABLE readings (sensor TEXT NOT NULL, time INTEGER NOT NULL, site INTEGER, zone INTEGER, value REAL NOT NULL)"]
 [settle]
 statements = [{settle}]
 [load_query.readings]
-query = "SELECT sensor, time, value FROM measurements"
+query = "SELECT sensor, time, site, zone, value FROM measurements"
 order = ["time"]
 [operation.mean_of_hour]
 statement = "SELECT avg(value) FROM readings WHERE sensor = :sensor AND time >= :from AND time < :to"
+[operation.new_flow]
+statement = "INSERT INTO readings (sensor, time, site, zone, value) VALUES (:sensor, :time, :site, :zone, :value)"
 """
 INDEX = '"CREATE INDEX readings_time ON readings (sensor, time)", "ANALYZE"'
 EXPERIMENT = """
@@ -34,7 +37,7 @@ metric = "median"
 url = "sqlite"
 schema = "indexed.toml"
 [workload]
-mix = {{ mean_of_hour = 1 }}
+mix = {{ mean_of_hour = 9, new_flow = 1 }}
 operations = 300
 repetitions = 3
 """
@@ -64,8 +67,8 @@ def test_a_dropped_index_is_found_and_named(cli: Cli, experiment: Path, tmp_path
     assert manifest["plan"]["stopped_after"] == found["repetitions"]
     assert [variant["label"] for variant in manifest["variants"]] == ["base", "base again", "head"]
     assert "Head is slower" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
-    (case,) = ElementTree.parse(tmp_path / "gate.xml").getroot().iter("testcase")
-    assert [child.tag for child in case] == ["failure"]
+    cases = {case.get("name"): case for case in ElementTree.parse(tmp_path / "gate.xml").getroot().iter("testcase")}
+    assert [child.tag for child in cases["mean_of_hour"]] == ["failure"]
     assert "| mean_of_hour |" in (tmp_path / "gate.md").read_text(encoding="utf-8")
     assert json.loads((tmp_path / "gate.json").read_text(encoding="utf-8"))["message"] == "slower"
     # Ours are replaced, and go into a history with base and head as variants of their own.
@@ -162,38 +165,15 @@ def test_looks_are_those_of_the_repetitions() -> None:
     assert [level.not_slower for level in one] == [level.not_slower for level in several]
 
 
-def simulated(ratio: float, deviation: float, sessions: int, seed: int, margin: float = 0.05) -> dict[str, float]:
-    """Which share of sessions ends with which word."""
-    generator = np.random.default_rng(seed)
-    levels = look_levels(looks_until(20), 1)
-    words = {"slower": 0.0, "not slower": 0.0, "undecided": 0.0}
-    for _ in range(sessions):
-        base, again, head = np.exp(deviation * generator.standard_normal((3, 20)))
-        word = "undecided"
-        for level in levels:
-            runs = [side[: level.runs] for side in (base, again, head * ratio)]
-            contrast, control = runs[2] / np.sqrt(runs[0] * runs[1]), runs[1] / runs[0]
-            found = GateLook(
-                product_over_runs([contrast], level.slower),
-                product_over_runs([contrast], level.not_slower),
-                product_over_runs([control], level.not_slower),
-            )
-            word = decide(found, margin)
-            if word != "undecided":
-                break
-        words[word] += 1.0 / sessions
-    return words
-
-
 def test_a_gate_errs_seldom_and_sees_what_it_says_that_it_can() -> None:
     # Of 300 sessions, 2.5 % wrong ones are more than 17 with a probability of 0.0005.
-    assert simulated(1.0, 0.03, 300, 1)["slower"] <= 17 / 300
-    assert simulated(1.05, 0.03, 300, 2)["not slower"] <= 17 / 300
-    assert simulated(1.2, 0.05, 100, 3)["slower"] >= 0.95
+    assert gate_shares(1.0, 0.03, 300, seed=1).slower <= 17 / 300
+    assert gate_shares(1.05, 0.03, 300, seed=2).not_slower <= 17 / 300
+    assert gate_shares(1.2, 0.05, 100, seed=3).slower >= 0.95
     last = look_levels(looks_until(20), 1)[-1]
     # Of 200 sessions, four of five are fewer than 141 with a probability of 0.0005.
     for deviation in (0.02, 0.1):
         step = detectable(deviation * np.sqrt(2.0), last, 0.05)
-        assert simulated(1.0 + step, deviation, 200, 4)["slower"] >= 141 / 200
+        assert gate_shares(1.0 + step, deviation, 200, seed=4).slower >= 141 / 200
         margin = decidable_margin(deviation * np.sqrt(2.0), last)
-        assert simulated(1.0, deviation, 200, 5, margin)["not slower"] >= 141 / 200
+        assert gate_shares(1.0, deviation, 200, seed=5, margin=margin).not_slower >= 141 / 200

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 import yaml
-
 from docker.local_action import ACTION, ROOT, clone, run_action
 
 

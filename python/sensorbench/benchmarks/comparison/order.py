@@ -172,7 +172,10 @@ class EventOrder:
 
     def _read_back(self, block: PlannedBlock, connected: ConnectedComparison, variants: list[Variant]) -> None:
         """Reads again what runs that wrote left behind, while it is there."""
-        repeats = {variant.id: self._log.runs_on_data(block, variant) for variant in variants}
+        last = self._writer.manifest.plan.stopped_after or self._comparison.workload.repetitions
+        repeats = {
+            variant.id: [repeat for repeat in self._log.runs_on_data(block, variant) if repeat <= last] for variant in variants
+        }
         found = contents_of(connected, repeats, self._writer, self._reporter)
         for variant in variants:
             self._log.read_back(variant, found[variant.id])
