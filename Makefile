@@ -29,7 +29,7 @@ export VIRTUAL_ENV := $(CURDIR)/.venv
 # $(call timed,NAME,COMMAND): runs a command and prints what it cost.
 timed = start=$$(date +%s); { $(2); } || exit $$?; echo "[phase] $(1): $$(( $$(date +%s) - start )) s"
 
-.PHONY: help quickstart setup check test test-clusters lint docs docs-outputs bench bench-clients bench-report bench-claims clean format test-rust test-python lock schemas docs-lists wheel notebook
+.PHONY: help quickstart setup check test test-clusters lint docs docs-outputs bench bench-clients bench-report bench-claims bench-history clean format test-rust test-python lock schemas docs-lists wheel notebook
 
 help: ## list these commands
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
@@ -96,6 +96,9 @@ bench-report: setup ## measure what reports of long runs cost (ARGS="--operation
 
 bench-claims: setup ## simulate how often the verdict of each claim errs, and write the table of that (an hour)
 	@$(PYTHON) -m benches.claims $(ARGS)
+
+bench-history: setup ## simulate how often change points and gates err, and write the table of that (a quarter of an hour)
+	@$(PYTHON) -m benches.history $(ARGS)
 
 schemas: setup ## write the JSON Schemas of result files again
 	@$(PYTHON) -m sensorbench.results.json_schemas

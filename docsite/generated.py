@@ -18,6 +18,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "environment": lists.environment_variables,
     "datasets": lists.datasets,
     "support": lists.support_matrix,
+    "official-images": lists.official_images,
     "quantities": lists.quantities,
     "openmetrics": lists.openmetrics,
     "json-schemas": lists.json_schemas,

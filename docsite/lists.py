@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import Any, cast
 
+from docker.official_images import images, tried
+
 from docsite.markdown import code, table
 from sensorbench import _engine
 from sensorbench.catalog import capabilities, entries
@@ -13,7 +15,7 @@ from sensorbench.cli.main import INTERRUPTED
 from sensorbench.dataset import GENERATED, SHIPPED
 from sensorbench.dataset.dataset import Dataset
 from sensorbench.dataset.registry import IMPORTERS
-from sensorbench.errors import FailedError, SensorbenchError, UsageError
+from sensorbench.errors import FailedError, SensorbenchError, UndecidedError, UsageError
 from sensorbench.results.engine_report import Snapshot
 from sensorbench.results.json_schemas import json_schemas as all_json_schemas
 from sensorbench.results.quantities import QUANTITIES
@@ -41,6 +43,7 @@ def exit_codes() -> str:
         0: "Done.",
         FailedError.exit_code: "A run failed, or a condition that you gave with `--fail-on` holds.",
         UsageError.exit_code: of_errors[UsageError.exit_code],
+        UndecidedError.exit_code: of_errors[UndecidedError.exit_code],
         INTERRUPTED: of_errors[INTERRUPTED],
     }
     undescribed = of_errors.keys() - rows.keys()
@@ -102,6 +105,23 @@ def _without_driver(row: tuple[str, ...]) -> tuple[str, ...]:
 
 def _shown(capability: Capability) -> str:
     return {"yes": "✓", "no": "–"}.get(capability.short, capability.short)
+
+
+def official_images() -> str:
+    """Vendors' images: what was tried with them, and what with another server in their place."""
+    found, rows = tried(), []
+    for name, image in images().items():
+        of_image = found.get(name)
+        words = "by workflow, not yet run"
+        here = "–"
+        if of_image is not None:
+            steps = f"reached {of_image.reached}, contract {of_image.contract}, study {of_image.study} ({of_image.date})"
+            if of_image.place == "image":
+                words = steps
+            else:
+                here = f"{of_image.server}: {steps}"
+        rows.append((code(image.image), words, here))
+    return table(("image", "tested", "tested here, with another server in its place"), rows)
 
 
 def schemas() -> str:

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from sensorbench.analysis.change_points import change_points
 from sensorbench.analysis.equality import REFERENCE, Answer, Answers, EqualityCheck, compare_answers, difference
 from sensorbench.analysis.intervals import Interval, contrast_interval, interval, ratio_interval
-from sensorbench.analysis.regression import regression
 from sensorbench.analysis.sample import Sample, automatic_block_length
 from sensorbench.analysis.smoothing import exponentially_smoothed
 from sensorbench.analysis.verdicts import compare, judge
@@ -216,22 +215,6 @@ def test_change_points_are_rarely_seen_where_there_are_none() -> None:
     spike = generator.normal(10, 1, 120)
     spike[60] = 1000.0
     assert change_points(spike) == []
-
-
-def test_a_regression_is_outside_of_what_was_to_be_expected() -> None:
-    generator = np.random.default_rng(13)
-    earlier = list(np.exp(0.05 * generator.standard_normal(10)))
-    assert regression(earlier, 2.0).word == "slower"
-    assert regression(earlier, 0.5).word == "faster"
-    assert regression(earlier, 1.0).word == "as before"
-    assert regression([1.0, 1.0], 2.0).word == "inconclusive"
-    alarms = sum(
-        regression(list(np.exp(0.2 * generator.standard_normal(5))), float(np.exp(0.2 * generator.standard_normal()))).word
-        != "as before"
-        for _ in range(400)
-    )
-    # Of 400 trials at 5 %, more than 34 are false alarms with a probability of 0.001.
-    assert alarms <= 34
 
 
 def answer(rows: int = 1, row_hash: int = 7, in_order: bool | None = None, computed: tuple[float, ...] = ()) -> Answer:

@@ -62,9 +62,10 @@ MAY_IMPORT = {
     "studies": {"claims"} | _BENCHMARKS,
     "advisor": {"benchmarks.comparison"} | _RUNNER,
     "catalog": {"advisor", "claims", "benchmarks.comparison", "benchmarks.elasticity"} | _RUNNER,
-    "app": {"catalog", "claims", "studies", "report", "benchmarks.doctor"} | _BENCHMARKS,
+    "history": {"benchmarks.comparison"} | _BASE,
+    "app": {"history", "catalog", "claims", "studies", "report", "benchmarks.doctor"} | _BENCHMARKS,
     "api": {"app", "studies", "report", "benchmarks.factors", "lifecycle", "runner"} | _BASE,
-    "cli": {"app", "claims", "studies", "advisor", "catalog", "report", "benchmarks.doctor"} | _BENCHMARKS,
+    "cli": {"history", "app", "claims", "studies", "advisor", "catalog", "report", "benchmarks.doctor"} | _BENCHMARKS,
 }
 
 # Modules beside the parts import no part; the command line alone is started by `python -m`.

@@ -1,4 +1,4 @@
-"""Results against results: compare, A/A check, regression."""
+"""Results against results: compare, A/A check."""
 
 import json
 import shutil
@@ -102,15 +102,7 @@ def test_a_setting_that_is_not_there_is_refused(cli: Cli, study_folder: Path) ->
     assert "has no variant 'nothing'" in " ".join(ended.err.split())
 
 
-def test_results_like_the_earlier_ones_are_as_before(cli: Cli, study_folder: Path) -> None:
-    ended = cli("regression", study_folder, study_folder, study_folder, study_folder, "--json")
-    assert ended.exit_code == 0, ended.err
-    assert {row["word"] for row in ended.json["figures"]} == {"as before"}
-    few = cli("regression", study_folder, study_folder, "--json")
-    assert {row["word"] for row in few.json["figures"]} == {"inconclusive"}
-
-
-def test_a_regression_ends_with_1(cli: Cli, study_folder: Path, tmp_path: Path) -> None:
+def test_results_that_are_slower_end_with_1(cli: Cli, study_folder: Path, tmp_path: Path) -> None:
     slow = tmp_path / "slow"
     shutil.copytree(study_folder, slow, ignore=shutil.ignore_patterns("data"))
     forget_checksums(slow)
@@ -119,6 +111,7 @@ def test_a_regression_ends_with_1(cli: Cli, study_folder: Path, tmp_path: Path) 
         service_ns = pc.subtract(table["end_ns"].cast("int64"), table["start_ns"].cast("int64"))
         doubled = pc.add(table["end_ns"].cast("int64"), service_ns).cast(table.schema.field("end_ns").type)
         pq.write_table(table.set_column(table.column_names.index("end_ns"), "end_ns", doubled), log)
-    ended = cli("regression", slow, study_folder, study_folder, study_folder)
+    ended = cli("compare", slow, study_folder, "--fail-on", "slower")
     assert ended.exit_code == 1
-    assert "slower than before: sqlite-star get_sensor_data" in " ".join(ended.err.split())
+    assert "--fail-on slower: " in ended.err
+    assert "sqlite-star get_sensor_data" in " ".join(ended.err.split())

@@ -136,6 +136,7 @@ def json_lines(folder: Path, study: Path) -> dict[str, tuple[object, ...]]:
     (folder / "history.jsonl").write_text(HISTORY, encoding="utf-8")
     (folder / "rows.csv").write_text("when,a\n2024-01-01 00:00:00,1\n2024-01-01 01:00:00,2\n", encoding="utf-8")
     (folder / "rows.toml").write_text(MAPPING, encoding="utf-8")
+    store = ("--store", folder / "history.duckdb")
     base, load = ("--target", f"sqlite:{folder}/ycsb.db", "-P", folder / "workload"), folder / "load"
     tsbs = ("--target", f"duckdb:{folder}/tsbs.db", "--scale", "2", "--timestamp-end", "2016-01-01T00:10:00Z")
     return {
@@ -170,7 +171,25 @@ def json_lines(folder: Path, study: Path) -> dict[str, tuple[object, ...]]:
         "report": (study, "--no-open"),
         "compare": (study, study),
         "claims": (study,),
-        "regression": (study, study, study, study),
+        "gate": (
+            EXAMPLE,
+            "--set",
+            "workload.duration=100ms",
+            "--set",
+            "workload.warmup=0",
+            "--margin",
+            "100",
+            "--repetitions",
+            "4",
+            "--out",
+            folder / "gate",
+            "--no-open",
+        ),
+        "history add": (study, *store),
+        "history list": store,
+        "history show": store,
+        "history plot": (*store, "--out", folder / "page", "--no-open"),
+        "history export": (*store, "--out", folder / "figures.csv"),
         "databases": (),
         "choose": ("--query", "range"),
         "recommend": (),

@@ -47,7 +47,9 @@ FOLDERS: dict[str, tuple[str, ...]] = {
     "run": ("{experiment}",),
     "run --replace": ("{experiment}", "--replace"),
     "run --resume": ("{experiment}", "--resume"),
+    "gate": ("{experiment}", "--head", "star"),
     "doctor": ("{experiment}",),
+    "history plot": (),
     "capacity": ("--target", "sqlite", "--objective", "p99=20ms"),
     "stress": ("--target", "sqlite", "--rates", "10"),
     "stress --replace": ("--target", "sqlite", "--rates", "10", "--replace"),
@@ -66,6 +68,7 @@ FOLDERS: dict[str, tuple[str, ...]] = {
 }
 FILES: dict[str, tuple[str, ...]] = {
     "data fit --out": ("beijing-air-quality", "--scale", "0.002"),
+    "history export --out": (),
     "databases --html": (),
     "choose --html": ("--query", "range", "--write-share", "0.9"),
 }
@@ -125,7 +128,7 @@ def test_a_file_of_a_user_stays_where_a_folder_was_to_be(cli: Cli, tmp_path: Pat
 @pytest.mark.parametrize("command", FILES)
 def test_a_file_of_a_user_stays_as_it_is(cli: Cli, tmp_path: Path, command: str) -> None:
     name, option = command.split(" --")
-    path = tmp_path / ("mine.json" if option == "out" else "mine.html")
+    path = tmp_path / ("mine.csv" if name == "history export" else "mine.json" if option == "out" else "mine.html")
     path.write_text(MINE, encoding="utf-8")
     ended = cli(*written(name, FILES[command], tmp_path), f"--{option}", path)
     assert (ended.exit_code, path.read_text(encoding="utf-8")) == (2, MINE), ended.err

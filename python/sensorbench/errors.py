@@ -21,6 +21,7 @@ __all__ = [
     "SchemaError",
     "SensorbenchError",
     "TargetError",
+    "UndecidedError",
     "UsageError",
     "message_of",
     "problem_text",
@@ -51,6 +52,12 @@ class UsageError(SensorbenchError):
 
 class FailedError(SensorbenchError):
     """What was asked for could not be done, or came out wrong."""
+
+
+class UndecidedError(SensorbenchError):
+    """What was to be decided could not be, within the time or the repetitions that the user gave. It is neither passed nor failed."""
+
+    exit_code = 3
 
 
 class ClusterLostError(FailedError):

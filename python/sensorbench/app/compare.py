@@ -8,15 +8,9 @@ from pathlib import Path
 from sensorbench.analysis.sample import METRICS, Sample
 from sensorbench.analysis.verdicts import EQUIVALENCE_MARGIN, Verdict
 from sensorbench.analysis.verdicts import compare as compare_samples
-from sensorbench.benchmarks.comparison import sample_of, unit_of
+from sensorbench.benchmarks.comparison import CHANGES_NO_OPERATION, sample_of, unit_of, workload_of
 from sensorbench.errors import UsageError
 from sensorbench.results import ComparisonResult, RunResult, read_comparison
-from sensorbench.runner import Workload
-
-# What of a workload changes no operation: how often it is run, and what is kept of it.
-_CHANGES_NO_OPERATION = {"repetitions", "log", "answers"}
-# What a workload has that does not say otherwise; earlier versions left out keys that they did not know.
-_DEFAULT_WORKLOAD = Workload(mix={"any": 1}, operations=1).model_dump(mode="json", by_alias=True)
 
 
 @dataclass(frozen=True)
@@ -141,14 +135,14 @@ def _obstacles(a: ComparisonResult, b: ComparisonResult) -> list[str]:
         )
     if of_a.get("operations") != of_b.get("operations"):
         found.append(f"the operation sets differ: {of_a.get('operations')} and {of_b.get('operations')}")
-    if keys := _workload_differences(a, b) - _CHANGES_NO_OPERATION:
+    if keys := _workload_differences(a, b) - CHANGES_NO_OPERATION:
         found.append(f"the workloads differ in {', '.join(sorted(keys))}")
     return found
 
 
 def _workload_differences(a: ComparisonResult, b: ComparisonResult) -> set[str]:
     """The keys in which the workloads differ."""
-    of_a, of_b = ({**_DEFAULT_WORKLOAD, **result.manifest.plan.workload} for result in (a, b))
+    of_a, of_b = (workload_of(result.manifest) for result in (a, b))
     return {key for key in of_a.keys() | of_b.keys() if of_a.get(key) != of_b.get(key)}
 
 
@@ -204,7 +198,7 @@ def _compared(
 def _differences(a: ComparisonResult, b: ComparisonResult) -> list[str]:
     """What else is different, so that the reader may doubt the comparison."""
     found = []
-    if keys := _workload_differences(a, b) & _CHANGES_NO_OPERATION:
+    if keys := _workload_differences(a, b) & CHANGES_NO_OPERATION:
         found.append(f"the workloads differ in {', '.join(sorted(keys))}")
     for key in ("processor", "processors", "kernel", "memory_bytes", "sensorbench"):
         if a.manifest.environment.get(key) != b.manifest.environment.get(key):

@@ -1,23 +1,19 @@
-"""`sensorbench compare` and `regression`: results against results."""
+"""`sensorbench compare`: results against results."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from sensorbench.analysis.regression import regression as judged_regression
 from sensorbench.analysis.sample import METRICS
 from sensorbench.analysis.verdicts import EQUIVALENCE_MARGIN
-from sensorbench.app.compare import ComparedOperation, compare_results, complete_runs, metric_of, side_at
-from sensorbench.benchmarks.comparison import sample_of, unit_of
+from sensorbench.app.compare import ComparedOperation, compare_results, side_at
 from sensorbench.cli.fail_on import FailOnSlower, check_slower, fail_on_slower
 from sensorbench.cli.options import Json
 from sensorbench.cli.printing import new_table, print_json
-from sensorbench.errors import FailedError, UsageError
+from sensorbench.errors import UsageError
 from sensorbench.progress import console, error_console, print_labelled
 from sensorbench.report import formatting
-from sensorbench.results import read_comparison
 
 Metric = Annotated[
     str | None,
@@ -80,57 +76,3 @@ def _print(rows: Sequence[ComparedOperation], a: str, b: str) -> None:
             *((row.verdict, row.reason) if has_verdicts else ()),
         )
     screen.print(table)
-
-
-def regression(
-    new: Annotated[Path, typer.Argument(help="Folder of the new results.")],
-    earlier: Annotated[list[Path], typer.Argument(help="Folders of earlier results of the same comparison, three at least.")],
-    metric: Metric = None,
-    margin: Margin = EQUIVALENCE_MARGIN,
-    json: Json = False,
-) -> None:
-    """Tell whether new results are slower than earlier ones of the same comparison. Exit code 1 when they are."""
-    result, before = read_comparison(new), [read_comparison(folder) for folder in earlier]
-    metric = metric_of(metric, result)
-    rows = []
-    for variant in result.runs:
-        for operation in result.manifest.plan.operations:
-            now = sample_of(complete_runs(result, variant), operation, unit_of(result))
-            was = [
-                sample_of(complete_runs(comparison, variant), operation, unit_of(comparison))
-                for comparison in before
-                if variant in comparison.runs and operation in comparison.manifest.plan.operations
-            ]
-            if now is not None:
-                judged = judged_regression(
-                    [sample.figure(metric) for sample in was if sample is not None], now.figure(metric), margin=margin
-                )
-                rows.append({"variant": variant, "operation": operation, "metric": metric, **vars(judged)})
-    if json:
-        print_json(
-            {
-                "new": str(new),
-                "earlier": [str(folder) for folder in earlier],
-                "figures": [{key: None if value != value else value for key, value in row.items()} for row in rows],
-            }
-        )
-    else:
-        table = new_table("variant", "operation", "new", "expected", "between", "verdict")
-        for row in rows:
-            between = (
-                f"{formatting.duration(row['low'])} – {formatting.duration(row['high'])}"
-                if row["low"] is not None
-                else f"{row['earlier']} earlier results; three are needed"
-            )
-            table.add_row(
-                row["variant"],
-                row["operation"],
-                formatting.duration(row["new"]),
-                formatting.duration(row["expected"]),
-                between,
-                row["word"],
-            )
-        console().print(table)
-    slower = [f"{row['variant']} {row['operation']}" for row in rows if row["word"] == "slower"]
-    if slower:
-        raise FailedError(f"slower than before: {', '.join(slower)}")

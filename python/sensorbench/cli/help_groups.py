@@ -22,7 +22,7 @@ PANELS: dict[str, tuple[str, ...]] = {
         "tsbs",
     ),
     "Decide": ("databases", "choose", "recommend"),
-    "Read results": ("report", "compare", "claims", "regression"),
+    "Read results": ("report", "compare", "gate", "history", "claims"),
     "Data": ("data", "schema", "operations"),
     "Servers": ("lab", "target"),
 }
@@ -47,6 +47,8 @@ _NO_TABLES = {
     ("lab", "remove-node"),
     ("lab", "down"),
     ("target", "clean"),
+    ("history", "plot"),
+    ("history", "export"),
 }
 
 

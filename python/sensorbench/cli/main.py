@@ -1,4 +1,4 @@
-"""Commands, and how they end: 0 done, 1 failed, 2 wrong usage or configuration, 130 interrupted."""
+"""Commands, and how they end: 0 done, 1 failed, 2 wrong usage or configuration, 3 undecided, 130 interrupted."""
 
 import sys
 import traceback
@@ -59,7 +59,14 @@ class _Commands(LazyGroup):
             "compare:compare",
             "Compare two results of one dataset and workload: which is faster, by how much, with which confidence interval.",
         ),
-        "regression": ("compare:regression", "Tell whether new results are slower than earlier ones of the same comparison."),
+        "gate": (
+            "gate:gate",
+            "Tell whether head is slower than base, measured interleaved on this machine. Exit code 1 if it is, 3 if that is undecided.",
+        ),
+        "history": (
+            "history:app",
+            "Results over time: one file of figures, and when they changed, by how much, with which version.",
+        ),
         "claims": ("report:claims", "List the claims of a study with their verdicts."),
         "recommend": (
             "recommend:recommend",

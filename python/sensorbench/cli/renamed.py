@@ -24,6 +24,7 @@ RENAMED = (
     Renamed("guarantees", "", "sensorbench consistency"),
     Renamed("selfbench", "", "sensorbench doctor"),
     Renamed("aa", "", "sensorbench doctor EXPERIMENT"),
+    Renamed("regression", "", "sensorbench history show --fail-on worse", "or `sensorbench compare NEW OLD --fail-on slower`"),
     Renamed("stress", "--find-capacity", "sensorbench capacity"),
     *(Renamed("stress", option, f"sensorbench capacity {option}") for option in ("--objective", "--precision", "--confirm")),
     *(Renamed("stress", option, f"sensorbench capacity {option}") for option in ("--from", "--max-rate")),

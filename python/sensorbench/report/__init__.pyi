@@ -3,6 +3,7 @@ from .comparison import comparison_page
 from .elasticity import elasticity_page
 from .elasticity_comparison import elasticity_comparison_page
 from .factors import factors_page
+from .history import history_page
 from .mapreduce import mapreduce_page
 from .series import series_page
 from .stress import stress_page
@@ -15,6 +16,7 @@ __all__ = [
     "elasticity_comparison_page",
     "elasticity_page",
     "factors_page",
+    "history_page",
     "mapreduce_page",
     "series_page",
     "stress_page",

@@ -9,6 +9,7 @@ from sensorbench.report.answers import answers
 from sensorbench.report.blocks import how_interleaved, one_at_a_time
 from sensorbench.report.claims import claims_section
 from sensorbench.report.findings import guarantees
+from sensorbench.report.gate import gate_section
 from sensorbench.report.measured import (
     EMBEDDED,
     chart,
@@ -61,8 +62,9 @@ def comparison_page(summary: ComparisonSummary, result: ComparisonResult) -> Pag
     return Page(
         kind=_kind(summary.result),
         title=summary.title,
-        head=_head(summary),
+        head=_head(summary, result.manifest.plan.stopped_after or summary.result.workload["repetitions"]),
         sections=[
+            gate_section(result.gate),
             _answer(summary),
             slowdowns(summary),
             stall_section(summary, result),
@@ -93,13 +95,13 @@ def comparison_page(summary: ComparisonSummary, result: ComparisonResult) -> Pag
 _ROWS = {"articles": "articles", "measurements": "readings", "log": "readings", "cpu": "rows"}
 
 
-def _head(summary: ComparisonSummary) -> list[Block | None]:
-    dataset, workload = summary.result.dataset, summary.result.workload
+def _head(summary: ComparisonSummary, repetitions: int) -> list[Block | None]:
+    dataset = summary.result.dataset
     relation = next(name for name in _ROWS if name in dataset["relations"])
     about: Line = [
         f"{dataset['title']}: {formatting.count(dataset['relations'][relation]['rows'])} {_ROWS[relation]}",
         [", ", Piece("generated, not measured", "strong")] if dataset.get("generated") else "",
-        f". {len(summary.variants)} variants, {workload['repetitions']} repetitions each, {how_interleaved(summary.result)}. {summary.created.date()}.",
+        f". {len(summary.variants)} variants, {repetitions} repetitions each, {how_interleaved(summary.result)}. {summary.created.date()}.",
     ]
     unequal: Line = [
         "The databases did ",

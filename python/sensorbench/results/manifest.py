@@ -92,6 +92,10 @@ class VariantManifest(_Part):
     schema_summary: str
     schema_file: str
     schema_parameters: dict[str, Any] = {}
+    schema_digest: str | None = Field(
+        default=None,
+        description="SHA-256 of what the schema file says, whatever it is called; null in results of earlier versions.",
+    )
     label: str = Field(default="", description="What tells it from variants with the same target and schema.")
     only_loads: bool = Field(default=False, description="It was loaded and looked at, but not asked.")
     concurrency: int | None = Field(

@@ -59,6 +59,9 @@ class PlannedComparison(SummaryPart):
         description="For each repetition, or each round of blocks, the variants in the order in which they ran.",
     )
     budget: Budget | None = Field(default=None, description="What a budget of time was turned into, where there was one.")
+    stopped_after: int | None = Field(
+        default=None, description="Repetitions after which a gate had decided, and made no others; null where all were made."
+    )
 
 
 class ComparisonManifest(BaseManifest[PlannedComparison]):

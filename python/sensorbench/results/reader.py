@@ -40,6 +40,7 @@ from sensorbench.results.summary.comparison import (
     QueryPlans,
 )
 from sensorbench.results.summary.envelope import SUMMARY_FORMAT, Summary
+from sensorbench.results.summary.gate import GATE_FILE, GateResult
 from sensorbench.results.writer import (
     CHECKS_FILE,
     CONTENTS_FILE,
@@ -205,6 +206,7 @@ class ComparisonResult(Result[ComparisonManifest]):
     summary: ComparisonSummary | None = None
     blocks: list[Block] = field(default_factory=list)
     left_out: dict[str, list[DamagedResultsError]] = field(default_factory=dict)
+    gate: GateResult | None = None
 
     @property
     def damage(self) -> list[tuple[str, str]]:
@@ -338,6 +340,7 @@ def read_comparison(folder: Path) -> ComparisonResult:
         stored_summary(folder, ComparisonSummary),
         sorted((block for variant in variants for block in read_blocks(folder, variant)), key=lambda block: block.number),
         left_out,
+        read_model(folder / GATE_FILE, GateResult) if is_stored(folder / GATE_FILE) else None,
     )
 
 

@@ -199,6 +199,7 @@ class Variant:
             schema_summary=self.schema.summary,
             schema_file=str(self.schema.path),
             schema_parameters=dict(self.schema.parameters),
+            schema_digest=self.schema.digest,
             label=self.label,
             only_loads=self.only_loads,
             concurrency=self.concurrency,

@@ -1,5 +1,6 @@
 """Schemas: how a dataset lies in one database, and how each operation is asked there."""
 
+import hashlib
 import json
 import re
 from collections.abc import Sequence
@@ -94,6 +95,12 @@ class Schema:
     def summary(self) -> str:
         """What it is, in one line."""
         return self.file.summary
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of what the file says of tables, loading and operations, whatever its name, comments and order of keys are."""
+        said = self.file.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude={"summary"})
+        return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
     def with_parameters(self, changes: dict[str, ParameterValue]) -> "Schema":
         """The same with some parameters chosen otherwise."""

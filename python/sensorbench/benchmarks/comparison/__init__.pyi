@@ -3,11 +3,13 @@ from .estimate import estimate_comparisons, found_of, run_cost
 from .pilot import run_pilot
 from .piloted import Pilot
 from .run import ComparisonBenchmark, plan_comparison
+from .same_work import CHANGES_NO_OPERATION, work_digest, workload_of
 from .samples import sample_of
 from .summary import done_in_s, summarise
 from .units import too_few_blocks, unit_of
 
 __all__ = [
+    "CHANGES_NO_OPERATION",
     "ComparisonBenchmark",
     "Gathered",
     "Pilot",
@@ -24,4 +26,6 @@ __all__ = [
     "summarise",
     "too_few_blocks",
     "unit_of",
+    "work_digest",
+    "workload_of",
 ]

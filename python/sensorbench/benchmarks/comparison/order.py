@@ -19,6 +19,9 @@ from sensorbench.results.summary.comparison import Failure
 from sensorbench.runner import ConnectedComparison, PreparedTable, Variant, Workload, server_ceiling
 from sensorbench.verification import applicable_known_answers, check_dataset, check_target
 
+# Looks at what was measured until a repetition, and says whether the others need not be made.
+EnoughRepetitions = Callable[[int], bool]
+
 
 def ceiling_concurrency(workload: Workload) -> int:
     """How many operations are in flight where it is measured what a driver reaches."""
@@ -41,8 +44,10 @@ class EventOrder:
         reporter: ProgressReporter,
         *,
         intent: Intent,
+        is_enough: EnoughRepetitions | None = None,
     ) -> None:
         self._stages = stages
+        self._is_enough = is_enough
         self._base: ConnectedComparison = stages.connected
         self._comparison = comparison = stages.connected.comparison
         self._tables = tables
@@ -161,10 +166,16 @@ class EventOrder:
             for variant in of_repeat:
                 measure = partial(run_one, connected, repeat=repeat, writer=self._writer, reporter=self._reporter)
                 self._succeeds(variant, "running", measure)
+            if self._is_enough is not None and repeat < block.repeats[-1] and self._is_enough(repeat):
+                self._writer.update_plan(stopped_after=repeat)
+                return
 
     def _read_back(self, block: PlannedBlock, connected: ConnectedComparison, variants: list[Variant]) -> None:
         """Reads again what runs that wrote left behind, while it is there."""
-        repeats = {variant.id: self._log.runs_on_data(block, variant) for variant in variants}
+        last = self._writer.manifest.plan.stopped_after or self._comparison.workload.repetitions
+        repeats = {
+            variant.id: [repeat for repeat in self._log.runs_on_data(block, variant) if repeat <= last] for variant in variants
+        }
         found = contents_of(connected, repeats, self._writer, self._reporter)
         for variant in variants:
             self._log.read_back(variant, found[variant.id])

@@ -11,7 +11,7 @@ from typing import cast
 from sensorbench.benchmarks.comparison.block_log import finished_blocks
 from sensorbench.benchmarks.comparison.blocks import plan_blocks
 from sensorbench.benchmarks.comparison.measure import claim_of, is_finished, writes_anything
-from sensorbench.benchmarks.comparison.order import EventOrder, ceiling_concurrency, one_a_database
+from sensorbench.benchmarks.comparison.order import EnoughRepetitions, EventOrder, ceiling_concurrency, one_a_database
 from sensorbench.benchmarks.comparison.stages import AllServers, OneServer, Stages
 from sensorbench.errors import UsageError
 from sensorbench.lifecycle import Benchmark, Description, RunContext, check_folder
@@ -53,6 +53,7 @@ class ComparisonPlan:
     resume: bool = False
     replace: bool = False
     drop_after: bool = False
+    is_enough: EnoughRepetitions | None = None
     prepared: "_Prepared" = field(default_factory=lambda: _Prepared())
 
     @property
@@ -85,15 +86,21 @@ class _Prepared:
 
 
 def plan_comparison(
-    comparison: Comparison, folder: Path, *, resume: bool = False, replace: bool = False, drop_after: bool = False
+    comparison: Comparison,
+    folder: Path,
+    *,
+    resume: bool = False,
+    replace: bool = False,
+    drop_after: bool = False,
+    is_enough: EnoughRepetitions | None = None,
 ) -> ComparisonPlan:
-    """The plan of a comparison into a folder. Raises UsageError; writes nothing."""
+    """The plan of a comparison into a folder. `is_enough` is called after each repetition but the last one. Raises UsageError; writes nothing."""
     check_folder(folder, resume=resume)
     if comparison.blocks is not None:
         check_can_stop(comparison.variants)
         # With servers of their own, one that fails leaves the others as they are.
         comparison = replace_fields(comparison, continue_on_error=True)
-    return ComparisonPlan(validated(comparison), folder, resume, replace, drop_after)
+    return ComparisonPlan(validated(comparison), folder, resume, replace, drop_after, is_enough)
 
 
 # What must be the same in results that are gone on with.
@@ -191,7 +198,14 @@ class ComparisonBenchmark(Benchmark[ComparisonPlan, ComparisonManifest, Comparis
 
     def execute(self, plan: ComparisonPlan, context: RunContext[ComparisonWriter]) -> None:
         """Loads and measures the variants, and validates their answers."""
-        EventOrder(plan.prepared.stages, plan.prepared.tables, context.writer, context.progress, intent=plan.intent).run()
+        EventOrder(
+            plan.prepared.stages,
+            plan.prepared.tables,
+            context.writer,
+            context.progress,
+            intent=plan.intent,
+            is_enough=plan.is_enough,
+        ).run()
 
     def clean_up(self, plan: ComparisonPlan, context: RunContext[ComparisonWriter]) -> None:
         """Removes what was loaded below the results. Data at a target that the user named stays, unless `drop_after`."""

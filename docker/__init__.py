@@ -1,0 +1,1 @@
+"""What runs where GitHub or Docker is: executed here without them."""

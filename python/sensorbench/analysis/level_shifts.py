@@ -1,0 +1,184 @@
+"""Where a history of figures changes its level, found as early as its noise allows.
+
+E-divisive (Matteson and James, "A nonparametric approach for multiple change point analysis of multivariate data", Journal of the American
+Statistical Association 109, 2014) with the exponent 2, by which the energy distance is that of means, as performance histories use it (Daly
+et al., "The use of change point detection to identify software performance regressions in a continuous integration system", ICPE 2020;
+Fleming et al., "Hunter: using change point detection to hunt for performance regressions", ICPE 2023). A place is a change when the divergence
+of its two sides is one that permutations of the same values seldom reach.
+
+Changed here: a history grows by one value at a time, and each is looked at when it comes. So only the last few places are tried at each value,
+not all of them again, which would have each place compete with all others for ever. A test at each value errs in at most `SIGNIFICANCE` of
+them, whatever the distribution of the values, as long as they are exchangeable. What is found begins a new level. Values far from the median
+are drawn in before they are compared, so that one spike is no change.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from sensorbench.analysis.intervals import CONFIDENCE, t_quantile
+from sensorbench.analysis.sample import Floats
+
+# A level has so many values before a change of it can be seen, and a change so many after it.
+MIN_BEFORE = 8
+MIN_AFTER = 2
+# So many values back a change may lie that is found when a value comes.
+MAX_AFTER = 5
+# A level is known by so many of its last values.
+WINDOW = 100
+PERMUTATIONS = 999
+# By simulation (docs/reference/history-simulation.md), this gives less than one false alarm in 100 values.
+SIGNIFICANCE = 0.015
+# Values further from the median than so many standard deviations, by the median absolute deviation, count as if they were so far.
+MAX_DEVIATIONS = 3.0
+_DEVIATION_OF_NORMAL = 1.4826
+# Permutations are made so many at a time: most histories do not change, which few of them show.
+_BATCHES = (19, 80, 900)
+
+
+@dataclass(frozen=True)
+class LevelShift:
+    """A change of level.
+
+    Attributes:
+        place: number of the first value after it, from 0.
+        found_at: how many values there were when it was found.
+        ratio: geometric mean of the values after it, up to the next change, divided by that of those before it, from the last change on.
+        low: lower end of the ratio's confidence interval.
+        high: upper end of the ratio's confidence interval.
+        before: how many values the level before it has.
+        after: how many values the level after it has.
+
+    """
+
+    place: int
+    found_at: int
+    ratio: float
+    low: float
+    high: float
+    before: int
+    after: int
+
+
+def level_shifts(values: Floats, *, seed: int = 0, from_value: int = 0) -> list[LevelShift]:
+    """The changes of level of a history.
+
+    Args:
+        values: figures above zero in the order of time; shape (values,).
+        seed: of the permutations. Equal values and seeds give equal changes.
+        from_value: values before this number are taken to be of one level.
+
+    Returns:
+        The changes, in order. Their intervals are not widened for having been chosen as the largest.
+
+    Raises:
+        ValueError: for a value that is not above zero and finite.
+
+    """
+    logs = _logs(values)
+    found: list[tuple[int, int]] = []
+    start = 0
+    for count in range(max(from_value + 1, MIN_BEFORE + MIN_AFTER), len(logs) + 1):
+        window = logs[max(start, count - WINDOW) : count]
+        after = _after(window, np.random.default_rng([seed, count]))
+        if after:
+            start = count - after
+            found.append((start, count))
+    places = _settled(logs, [place for place, _ in found])
+    ends = [0, *places, len(logs)]
+    levels = [logs[begin:end] for begin, end in pairwise(ends)]
+    return [
+        _shift(place, found_at, before, after)
+        for place, (_, found_at), (before, after) in zip(places, found, pairwise(levels), strict=True)
+    ]
+
+
+def variation_within(values: Floats, places: Sequence[int]) -> float | None:
+    """The coefficient of variation between the values of a history, within its levels; None where no level has three values.
+
+    Args:
+        values: figures above zero; shape (values,).
+        places: where levels begin, but the first.
+
+    Raises:
+        ValueError: for a value that is not above zero and finite.
+
+    """
+    levels = [level for begin, end in pairwise([0, *places, len(values)]) if len(level := _logs(values)[begin:end]) > MIN_AFTER]
+    degrees = sum(len(level) - 1 for level in levels)
+    if not degrees:
+        return None
+    return math.expm1(math.sqrt(sum(float(level.var()) * len(level) for level in levels) / degrees))
+
+
+def _logs(values: Floats) -> Floats:
+    values = np.asarray(values, dtype=np.float64)
+    if not (np.isfinite(values) & (values > 0.0)).all():
+        raise ValueError("a history has figures above zero alone")
+    return np.log(values)
+
+
+def _after(window: Floats, generator: np.random.Generator) -> int:
+    """How many of the last values are of another level than those before them; 0 where that is not seen."""
+    max_after = min(MAX_AFTER, len(window) - MIN_BEFORE)
+    if max_after < MIN_AFTER:
+        return 0
+    values = _drawn_in(window)
+    divergences = _divergences(values[None, :], max_after)[0]
+    greatest = float(divergences.max())
+    if greatest <= 0.0:
+        return 0
+    reached = 0
+    for size in _BATCHES:
+        shuffled = generator.permuted(np.tile(values, (size, 1)), axis=1)
+        # Sums of the same numbers in another order may differ in their last digit.
+        reached += int((_divergences(shuffled, max_after).max(axis=1) >= greatest * (1.0 - 1e-9)).sum())
+        if (reached + 1) / (PERMUTATIONS + 1) > SIGNIFICANCE:
+            return 0
+    return int(np.argmax(divergences)) + MIN_AFTER
+
+
+def _drawn_in(values: Floats) -> Floats:
+    """Values, those far from their median drawn in."""
+    median = float(np.median(values))
+    deviation = _DEVIATION_OF_NORMAL * float(np.median(np.abs(values - median)))
+    if deviation == 0.0:
+        return values
+    return np.clip(values, median - MAX_DEVIATIONS * deviation, median + MAX_DEVIATIONS * deviation)
+
+
+def _divergences(rows: Floats, max_after: int) -> Floats:
+    """For each row, the divergence between its last values and those before, for `MIN_AFTER` to `max_after` of them."""
+    length = rows.shape[1]
+    sums = np.cumsum((rows - rows.mean(axis=1, keepdims=True))[:, ::-1], axis=1)[:, MIN_AFTER - 1 : max_after]
+    after = np.arange(MIN_AFTER, max_after + 1)
+    return np.asarray(sums**2 * length / (after * (length - after)))
+
+
+def _settled(logs: Floats, places: Sequence[int]) -> list[int]:
+    """Each place where the divergence between its neighbouring levels is greatest, now that what came after it is known."""
+    settled: list[int] = []
+    for number, place in enumerate(places):
+        begin = settled[-1] if settled else 0
+        end = places[number + 1] if number + 1 < len(places) else len(logs)
+        low, high = max(begin + MIN_AFTER, place - MAX_AFTER), min(end - MIN_AFTER, place + MAX_AFTER)
+        settled.append(max(range(low, high + 1), key=lambda at: _divergence(logs[begin:end], at - begin)))
+    return settled
+
+
+def _divergence(values: Floats, place: int) -> float:
+    before, after = values[:place], values[place:]
+    return float((after.mean() - before.mean()) ** 2) * len(before) * len(after) / len(values)
+
+
+def _shift(place: int, found_at: int, before: Floats, after: Floats) -> LevelShift:
+    """A change with its interval, by Student's t with the spread that both levels share."""
+    degrees = len(before) + len(after) - 2
+    variance = (float(before.var()) * len(before) + float(after.var()) * len(after)) / degrees
+    half = t_quantile(degrees, 0.5 + CONFIDENCE / 2) * math.sqrt(variance * (1.0 / len(before) + 1.0 / len(after)))
+    difference = float(after.mean() - before.mean())
+    low, ratio, high = (math.exp(difference + each) for each in (-half, 0.0, half))
+    return LevelShift(place, found_at, ratio, low, high, len(before), len(after))

@@ -1,0 +1,158 @@
+"""Series of figures out of a history, and where they changed: which version was the first that is affected, by how much."""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
+
+from sensorbench.analysis.level_shifts import level_shifts, variation_within
+from sensorbench.history.simulated import detectable_step
+from sensorbench.history.store import HistoryStore
+from sensorbench.results.history_entries import (
+    VERSIONED,
+    HistoryChange,
+    HistoryPoint,
+    HistorySeries,
+    Machines,
+    StoredFigure,
+    VersionChange,
+)
+
+_OF_SERIES = ("experiment", "name", "variant", "operation", "metric", "unit", "higher_is_better")
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which series are wanted; None for all.
+
+    Attributes:
+        experiment: name of an experiment, or the beginning of its digest.
+        variant: words that the variant's name has.
+        operation: name of an operation.
+        metric: name of a metric; that which results are ranked by if None.
+        machine: the beginning of a machine's fingerprint.
+
+    """
+
+    experiment: str | None = None
+    variant: str | None = None
+    operation: str | None = None
+    metric: str | None = None
+    machine: str | None = None
+
+    def has(self, figure: StoredFigure) -> bool:
+        """Whether a figure of the history is wanted."""
+        return (
+            (self.experiment is None or figure.name == self.experiment or figure.experiment.startswith(self.experiment))
+            and (self.variant is None or self.variant in figure.variant)
+            and (self.operation is None or figure.operation == self.operation)
+            and (figure.metric == self.metric if self.metric is not None else figure.is_main)
+            and (self.machine is None or figure.machine.startswith(self.machine))
+        )
+
+
+def series_of(
+    store: HistoryStore, selection: Selection = Selection(), *, machines: Machines = "split", seed: int = 0
+) -> list[HistorySeries]:
+    """The series of a history with their changes.
+
+    Args:
+        store: the history.
+        selection: which of them.
+        machines: `split` gives a series for each type of machine. `normalised` gives one over all machines, of latencies times, and rates over,
+            what the client could do with the driver on that day; figures without such a ceiling are left out.
+        seed: of the permutations.
+
+    Returns:
+        In the order of experiments, variants, operations and metrics.
+
+    """
+    figures = [figure for figure in store.figures() if selection.has(figure)]
+    if machines == "normalised":
+        figures = list(_normalised(figures))
+    # What an experiment is called may change; what it measures says which it is.
+    names = {figure.experiment: figure.name for figure in sorted(figures, key=lambda figure: figure.measured)}
+    figures = [figure.model_copy(update={"name": names[figure.experiment]}) for figure in figures]
+
+    def key_of(figure: StoredFigure) -> tuple[str, ...]:
+        return (*(str(getattr(figure, name)) for name in _OF_SERIES), figure.machine if machines == "split" else "")
+
+    ordered = sorted(figures, key=lambda figure: (*key_of(figure), figure.measured, figure.result))
+    return [_series(list(group), machines, seed) for _, group in groupby(ordered, key=key_of)]
+
+
+def _normalised(figures: Iterable[StoredFigure]) -> Iterator[StoredFigure]:
+    """Figures as multiples of what the client could do: a latency as a multiple of a no-op, a rate as a share of the ceiling."""
+    for figure in figures:
+        if not figure.no_op_per_s or figure.unit not in {"s", "per s"}:
+            continue
+        factor = figure.no_op_per_s if figure.unit == "s" else 1.0 / figure.no_op_per_s
+        low, high = (None if end is None else end * factor for end in (figure.low, figure.high))
+        yield figure.model_copy(update={"value": figure.value * factor, "low": low, "high": high, "unit": "share"})
+
+
+def _series(figures: Sequence[StoredFigure], machines: Machines, seed: int) -> HistorySeries:
+    last = figures[-1]
+    points = [_point(figure) for figure in figures]
+    values = np.array([point.value for point in points])
+    shifts = level_shifts(values, seed=seed)
+    variation = variation_within(values, [shift.place for shift in shifts])
+    changes = []
+    for shift in shifts:
+        is_more = shift.ratio > 1.0
+        is_worse = is_more != last.higher_is_better
+        words = ("more", "less") if last.unit == "bytes" or last.higher_is_better else ("slower", "faster")
+        changes.append(
+            HistoryChange(
+                place=shift.place,
+                measured=points[shift.place].measured,
+                direction=words[0] if is_more else words[1],
+                is_worse=is_worse,
+                ratio=shift.ratio,
+                low=shift.low,
+                high=shift.high,
+                before=shift.before,
+                after=shift.after,
+                versions=_version_changes(points[shift.place - 1], points[shift.place]),
+            )
+        )
+    level = len(points) - (shifts[-1].place if shifts else 0)
+    return HistorySeries(
+        **{name: getattr(last, name) for name in _OF_SERIES},
+        machine=last.machine if machines == "split" else "",
+        machine_words=last.machine_words if machines == "split" else "several machines, normalised by the no-op ceiling",
+        points=points,
+        changes=changes,
+        variation=variation,
+        detectable=None if variation is None else detectable_step(variation, level),
+    )
+
+
+def _point(figure: StoredFigure) -> HistoryPoint:
+    return HistoryPoint(
+        result=figure.result,
+        folder=figure.folder,
+        measured=figure.measured,
+        value=figure.value,
+        low=figure.low,
+        high=figure.high,
+        runs=figure.runs,
+        versions={name: str(getattr(figure, name)) for name in VERSIONED},
+    )
+
+
+def _version_changes(before: HistoryPoint, after: HistoryPoint) -> list[VersionChange]:
+    """What is another version at a point than at the one before it; of server settings, those that differ."""
+    found = []
+    for name in VERSIONED:
+        was, now = before.versions[name], after.versions[name]
+        if was == now:
+            continue
+        if name == "server_settings":
+            of_before, of_after = json.loads(was or "{}"), json.loads(now or "{}")
+            keys = sorted(key for key in of_before.keys() | of_after.keys() if of_before.get(key) != of_after.get(key))
+            was, now = (", ".join(f"{key}={settings.get(key, 'not said')}" for key in keys) for settings in (of_before, of_after))
+        found.append(VersionChange(what=name, before=was, after=now))
+    return found

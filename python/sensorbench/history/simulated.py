@@ -1,0 +1,55 @@
+"""Which steps of a history are found, by simulation: `make bench-history` writes `simulated.json`."""
+
+import math
+from functools import cache
+from importlib.resources import files
+
+from pydantic import BaseModel, ConfigDict, Field
+
+FILE = "simulated.json"
+# Within so many values a step must be found, in this share of cases.
+WITHIN = 5
+POWER = 0.9
+
+
+class SimulatedPower(BaseModel):
+    """The smallest step that is found by histories of some length."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    before: int = Field(description="Values before the step.")
+    deviations: float = Field(description="The step, as a logarithm, in standard deviations of the logarithms between values.")
+
+
+class SimulatedHistories(BaseModel):
+    """What simulated histories gave."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    simulations: int
+    within: int
+    power: float
+    false_alarms_per_100: dict[str, float] = Field(description="By how the noise is distributed.")
+    found: dict[str, float] = Field(description="Share of 5 % steps found within five values, by the coefficient of variation.")
+    smallest: list[SimulatedPower]
+
+
+@cache
+def simulated_histories() -> SimulatedHistories:
+    """What the simulation gave that is stored with the package."""
+    return SimulatedHistories.model_validate_json(files("sensorbench.history").joinpath(FILE).read_text(encoding="utf-8"))
+
+
+def detectable_step(variation: float, before: int) -> float | None:
+    """The smallest step that is found within five values in nine of ten cases.
+
+    Args:
+        variation: coefficient of variation between values of one level.
+        before: how many values the level has.
+
+    Returns:
+        As a share: 0.05 for 5 %. None where the level is shorter than those that were simulated.
+
+    """
+    known = [power for power in simulated_histories().smallest if power.before <= before]
+    return math.expm1(known[-1].deviations * math.log1p(variation)) if known else None
