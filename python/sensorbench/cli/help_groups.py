@@ -22,12 +22,14 @@ PANELS: dict[str, tuple[str, ...]] = {
     ),
     "Decide": ("databases", "choose", "recommend"),
     "Read results": ("report", "compare", "claims", "regression"),
+    "Publish results": ("bundle", "verify"),
     "Data": ("data", "schema", "operations"),
     "Servers": ("lab", "target"),
 }
 
 # Commands that print no table.
 _NO_TABLES = {
+    ("bundle",),
     ("set-rate",),
     ("ycsb", "load"),
     ("ycsb", "run"),

@@ -60,6 +60,14 @@ class _Commands(LazyGroup):
         ),
         "regression": ("compare:regression", "Tell whether new results are slower than earlier ones of the same comparison."),
         "claims": ("report:claims", "List the claims of a study with their verdicts."),
+        "bundle": (
+            "bundle:bundle",
+            "Put results into one file that others can verify: figures, histograms, answers' hashes, schema files, versions, seeds, machine.",
+        ),
+        "verify": (
+            "bundle:verify",
+            "Verify a bundle: hashes, figures, accounting, times, questions, caches, schema files. Exit code 1 names what is wrong.",
+        ),
         "recommend": (
             "recommend:recommend",
             "Recommend a schema for a need, by your own results (FOLDER) or by the shipped reference.",

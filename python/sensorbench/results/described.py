@@ -92,6 +92,8 @@ class LoadReport(LoadedRows):
     loader: NotRequired[LoaderReport]
     rows_sent: NotRequired[int]
     snapshot: NotRequired[SnapshotReport]
+    # SHA-256 of the schema file that was run, in hexadecimal.
+    schema_sha256: NotRequired[str]
 
 
 class DescribedServer(TypedDict):

@@ -8,6 +8,7 @@ from sensorbench import lab
 from sensorbench._engine import Target
 from sensorbench.errors import FailedError, NamespaceError, UsageError
 from sensorbench.progress import ProgressReporter, Task
+from sensorbench.results.checksums import new_checksum_of
 from sensorbench.results.described import LoadedPart, LoadedTable, LoadReport, SizeReport, SnapshotReport
 from sensorbench.results.ownership import Claim
 from sensorbench.runner.memory import MemoryGuard
@@ -66,6 +67,7 @@ def load_variant(
         "settled_readings_per_s": there / (load_s + settle_s) if load_s + settle_s else None,
         "size": size,
         "description": json.loads(target.describe()),
+        "schema_sha256": new_checksum_of(variant.schema.path),
     }
     if went:
         report["loader"] = went.loader

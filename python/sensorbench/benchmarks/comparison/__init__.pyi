@@ -3,7 +3,7 @@ from .estimate import estimate_comparisons, found_of, run_cost
 from .pilot import run_pilot
 from .piloted import Pilot
 from .run import ComparisonBenchmark, plan_comparison
-from .samples import sample_of
+from .samples import block_sums_of, sample_of
 from .summary import done_in_s, summarise
 from .units import too_few_blocks, unit_of
 
@@ -11,6 +11,7 @@ __all__ = [
     "ComparisonBenchmark",
     "Gathered",
     "Pilot",
+    "block_sums_of",
     "by_reason",
     "candidates_of",
     "done_in_s",

@@ -77,6 +77,9 @@ class LoadFigures(SummaryPart):
     snapshot: Annotated[SnapshotReport, AsWritten] | None = Field(
         default=None, description="A snapshot that the server wrote after loading."
     )
+    schema_sha256: str | None = Field(
+        default=None, description="SHA-256 of the schema file that was run; null in results of earlier versions."
+    )
 
 
 class AnswerProblem(SummaryPart):
