@@ -28,7 +28,7 @@ def check_runs(result: ComparisonResult) -> Iterator[Problem]:
             yield Problem(RUNS, variant.id, f"run {number} of {len(wanted)} is missing, though the work says that it is complete")
         for number in sorted(found.keys() - wanted):
             yield Problem(RUNS, variant.id, f"there is a run {number}, but the plan has {len(wanted)}")
-        for number, run in sorted(found.items()):
+        for run in result.runs[variant.id]:
             if run.manifest.status != "complete":
                 yield Problem(RUNS, run_name(run), f"it is {run.manifest.status}, though the work says that it is complete")
     if result.manifest.plan.one_at_a_time is None and len(order) > len(wanted):
@@ -36,7 +36,7 @@ def check_runs(result: ComparisonResult) -> Iterator[Problem]:
 
 
 def check_accounting(result: ComparisonResult) -> Iterator[Problem]:
-    """offered = started + dropped; started = ok + error + timeout + cancelled; the same counts everywhere."""
+    """Arrivals add up: offered = started + dropped, started = ok + error + timeout + cancelled, with the same counts everywhere."""
     for runs in result.runs.values():
         for run in runs:
             for number, phase in enumerate(run.manifest.phase_figures):

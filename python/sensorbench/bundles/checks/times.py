@@ -1,6 +1,7 @@
 """Whether times are in order: of each operation, of the schedule, of runs among one another."""
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -56,11 +57,14 @@ def _operations(run: RunResult, table: pa.Table) -> Iterator[Problem]:
         if phase.start_ns is None or not pc.any(is_of_phase).as_py():
             continue
         own = table.filter(is_of_phase).sort_by("k")
-        starts = own["start_ns"].cast(pa.int64()).to_numpy()
-        if (starts < phase.start_ns).any() or (phase.end_ns is not None and (starts > phase.end_ns).any()):
-            yield Problem(TIMES, f"{run_name(run)}, {phase.name}", "operations started outside of their phase")
-        planned = run.manifest.plan["phases"][number]
-        if planned.get("pace") and (np.diff(own["intended_start_ns"].cast(pa.int64()).to_numpy()) < 0).any():
+        dues = own["intended_start_ns"].cast(pa.int64()).to_numpy()
+        if (dues < phase.start_ns).any():
+            yield Problem(TIMES, f"{run_name(run)}, {phase.name}", "operations started before their phase")
+        if not run.manifest.plan["phases"][number].get("pace"):
+            continue
+        if phase.end_ns is not None and (dues > phase.end_ns).any():
+            yield Problem(TIMES, f"{run_name(run)}, {phase.name}", "operations were due after the end of their phase")
+        if (np.diff(dues) < 0).any():
             yield Problem(TIMES, f"{run_name(run)}, {phase.name}", "later operations were due before earlier ones")
 
 
@@ -78,7 +82,7 @@ def _order_of_runs(result: ComparisonResult) -> Iterator[Problem]:
     pairs = [
         (created[before, number], created[after, number])
         for number, order in enumerate(result.manifest.plan.order, start=1)
-        for before, after in zip(order, order[1:], strict=False)
+        for before, after in pairwise(order)
         if (before, number) in created and (after, number) in created
     ]
     odd = sum(left > right for left, right in pairs)
