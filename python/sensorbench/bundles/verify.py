@@ -17,9 +17,9 @@ from sensorbench.bundles.contents import comparison_parts, schema_key
 from sensorbench.bundles.figures import computed_count, differences, may_need_logs
 from sensorbench.bundles.make import Summarise
 from sensorbench.bundles.signature import signer_of
-from sensorbench.errors import FailedError, SensorbenchError, UsageError
+from sensorbench.errors import FailedError, SensorbenchError
 from sensorbench.results import ComparisonResult, read_comparison
-from sensorbench.results.bundle import INDEX_FILE, SIGNATURE_FILE, BundleIndex, UnreadableBundleError, unpack
+from sensorbench.results.bundle import INDEX_FILE, RESULTS_PART, SIGNATURE_FILE, BundleIndex, UnreadableBundleError, unpack
 from sensorbench.results.stored import read_model
 from sensorbench.results.summary.envelope import Summary
 from sensorbench.results.summary.kinds import SUMMARY_BY_KIND
@@ -120,7 +120,7 @@ def verify_unpacked(
             checks.append(f"signature by {signer}")
         except FailedError as error:
             problems.append(Problem(SIGNATURE, INDEX_FILE, str(error)))
-    results = folder / "results"
+    results = folder / RESULTS_PART
     parts = comparison_parts(results) if results.is_dir() else []
     for part in parts:
         problems += _part(folder, index, part)
@@ -130,6 +130,26 @@ def verify_unpacked(
     if figures:
         checks.append("every figure that follows from histograms, block sums and counts")
     return Verification(index, figures, checks, [*problems, *odd], [*unverified, *_MEASURED_ONCE], signer, summaries)
+
+
+def stored_summaries(folder: Path, index: BundleIndex) -> dict[str, Summary[Any]]:
+    """The summaries of a bundle that was unpacked, by part, `.` for the whole.
+
+    Raises:
+        UnreadableBundleError: the results are of a kind that is not known here.
+        DamagedResultsError: a summary is damaged.
+
+    """
+    results = folder / RESULTS_PART
+    places = [*(part for part in comparison_parts(results) if part != "."), "."]
+    return {place: _stored_summary(results, index, place) for place in places}
+
+
+def _stored_summary(results: Path, index: BundleIndex, place: str) -> Summary[Any]:
+    model = SUMMARY_BY_KIND.get(index.results if place == "." else "comparison")
+    if model is None:
+        raise UnreadableBundleError(f"{INDEX_FILE}: results: {index.results!r} is no kind of results")
+    return read_model(results / place / SUMMARY_FILE, model)
 
 
 def _signer(folder: Path, allowed: Path) -> str:
@@ -142,7 +162,7 @@ def _signer(folder: Path, allowed: Path) -> str:
 def _part(folder: Path, index: BundleIndex, part: str) -> Iterator[Problem]:
     """What is wrong in a comparison."""
     try:
-        result = read_comparison(folder / "results" / part)
+        result = read_comparison(folder / RESULTS_PART / part)
     except _UNREADABLE as error:
         yield Problem(RECORDS, part, _described(error))
         return
@@ -170,16 +190,12 @@ def _figures(
     unverified: list[str] = []
     figures = 0
     for place in places:
-        model = SUMMARY_BY_KIND.get(index.results if place == "." else "comparison")
-        if model is None:
-            raise UnreadableBundleError(f"{INDEX_FILE}: results: {index.results!r} is no kind of results")
         where = "/".join(filter(None, [place.strip("."), SUMMARY_FILE]))
         try:
-            stored = read_model(results / place / SUMMARY_FILE, model)
+            stored = _stored_summary(results, index, place)
             computed = summarise(results / place)
-        except UsageError as error:
-            problems.append(Problem(FIGURES, where, str(error)))
-            continue
+        except UnreadableBundleError:
+            raise
         except _UNREADABLE as error:
             problems.append(Problem(FIGURES, where, _described(error)))
             continue

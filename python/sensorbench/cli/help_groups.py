@@ -22,7 +22,7 @@ PANELS: dict[str, tuple[str, ...]] = {
     ),
     "Decide": ("databases", "choose", "recommend"),
     "Read results": ("report", "compare", "claims", "regression"),
-    "Publish results": ("bundle", "verify"),
+    "Publish results": ("bundle", "verify", "site"),
     "Data": ("data", "schema", "operations"),
     "Servers": ("lab", "target"),
 }
@@ -30,6 +30,7 @@ PANELS: dict[str, tuple[str, ...]] = {
 # Commands that print no table.
 _NO_TABLES = {
     ("bundle",),
+    ("site",),
     ("set-rate",),
     ("ycsb", "load"),
     ("ycsb", "run"),

@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from sensorbench.errors import UsageError
 from sensorbench.paths import check_page_is_free
 from sensorbench.report.build import page_environment
 from sensorbench.report.site_data import CURVE_SHARES, BundleOnSite
@@ -40,6 +41,16 @@ def marker_of(folder: Path) -> SiteMarker | None:
         return None
 
 
+def check_site_is_free(folder: Path, *, replace: bool) -> None:
+    """Raises UsageError unless a folder is empty or not there, or, with `replace`, has a site of ours."""
+    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
+        return
+    if not folder.is_dir() or marker_of(folder) is None:
+        raise UsageError(f"{folder}: sensorbench did not write this and does not overwrite it; name another folder with --out")
+    if not replace:
+        raise UsageError(f"{folder}: a site is there; write it anew with --replace, or name another folder with --out")
+
+
 def write_site(
     folder: Path,
     shown: Sequence[BundleOnSite],
@@ -50,7 +61,7 @@ def write_site(
     """Writes a site.
 
     Args:
-        folder: where it goes; it has no site, or one of ours, whose files are replaced.
+        folder: where it goes; the files of a site of ours there are replaced.
         shown: what it shows.
         files: the bundles, by where the site has them.
         generated: when it was made.
