@@ -62,7 +62,8 @@ MAY_IMPORT = {
     "studies": {"claims"} | _BENCHMARKS,
     "advisor": {"benchmarks.comparison"} | _RUNNER,
     "catalog": {"advisor", "claims", "benchmarks.comparison", "benchmarks.elasticity"} | _RUNNER,
-    "app": {"catalog", "claims", "studies", "report", "benchmarks.doctor"} | _BENCHMARKS,
+    "bundles": {"benchmarks.comparison"} | _RUNNER,
+    "app": {"bundles", "catalog", "claims", "studies", "report", "benchmarks.doctor"} | _BENCHMARKS,
     "api": {"app", "studies", "report", "benchmarks.factors", "lifecycle", "runner"} | _BASE,
     "cli": {"app", "claims", "studies", "advisor", "catalog", "report", "benchmarks.doctor"} | _BENCHMARKS,
 }

@@ -58,11 +58,14 @@ FOLDERS: dict[str, tuple[str, ...]] = {
     "cassandra-stress": ("{profile}", "--target", f"cassandra://{NOWHERE}", "--ops", "insert=1", "-n", "9"),
     "elasticity run": ("--target", f"cassandra://{NOWHERE}", "--nodes", "1", "--add-node-command", "true", "--scale", "0.02"),
     "elasticity compare": ("{folder}",),
+    "site": ("{folder}/none.sbz",),
+    "site --replace": ("{folder}/none.sbz", "--replace"),
     "data generate": ("cu-bems", "--scale", "0.0001"),
     "data import": ("{table}",),
     "data export": ("beijing-air-quality", "--scale", "0.002"),
 }
 FILES: dict[str, tuple[str, ...]] = {
+    "bundle --out": ("{folder}", "--replace"),
     "data fit --out": ("beijing-air-quality", "--scale", "0.002"),
     "databases --html": (),
     "choose --html": ("--query", "range", "--write-share", "0.9"),

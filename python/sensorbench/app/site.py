@@ -10,8 +10,9 @@ from sensorbench.app.bundle import summary_at
 from sensorbench.bundles import Evidence, stored_summaries, trust_of, verify_unpacked
 from sensorbench.bundles.contents import schema_key
 from sensorbench.errors import FailedError, UsageError
+from sensorbench.paths import check_site_is_free
 from sensorbench.progress import ProgressReporter
-from sensorbench.report.site import BUNDLES_FOLDER, check_site_is_free, write_site
+from sensorbench.report.site import BUNDLES_FOLDER, write_site
 from sensorbench.report.site_data import (
     BundleOnSite,
     PricePerHour,

@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
+from sensorbench.results.block_sums import BLOCK_SUMS_FILE
 from sensorbench.results.bundle import BundleIndex
 from sensorbench.results.summary.claims import MeasuredFigure
 from sensorbench.results.summary.comparison import ComparisonSummary, Ranking
 from sensorbench.results.summary.envelope import Summary
+from sensorbench.results.writer import HISTOGRAM_FILE
 
 Label = Literal["own run", "re-run", "audited"]
 
@@ -16,6 +18,7 @@ Label = Literal["own run", "re-run", "audited"]
 STALE_AFTER = timedelta(days=365)
 # By which machines are told apart; two of equal parts count as one.
 _MACHINE = ("processor", "processors", "memory_bytes")
+_RECORDS = {HISTOGRAM_FILE, BLOCK_SUMS_FILE}
 # What of a workload changes no operation.
 _CHANGES_NO_OPERATION = {"repetitions", "log", "answers", "seed"}
 
@@ -72,12 +75,19 @@ def why_no_rerun(own: Evidence, other: Evidence) -> str | None:
     compared = [(left, right) for left, right in pairs if _work(left) == _work(right)]
     if not compared:
         return "nobody has measured the same workload again"
+    if _records(own.index) & _records(other.index):
+        return "its repetition has the same records as it: it is a copy"
     if all(_machine(left) == _machine(right) for left, right in compared):
         return "it was measured again on a machine of the same parts alone"
     verdicts = [verdict for left, right in compared for verdict in _disagreements(left, right)]
     if not verdicts:
         return "its repetition has no variants in common with it"
     return next((verdict for verdict in verdicts if verdict), None)
+
+
+def _records(index: BundleIndex) -> set[str]:
+    """The SHA-256 of what was recorded of latencies, which no two measurements have in common."""
+    return {file.sha256 for file in index.files if file.path.rpartition("/")[2] in _RECORDS}
 
 
 def _machine(summary: Summary[Any]) -> tuple[object, ...]:

@@ -68,7 +68,10 @@ class _Commands(LazyGroup):
             "bundle:verify",
             "Verify a bundle: hashes, figures, accounting, times, questions, caches, schema files. Exit code 1 names what is wrong.",
         ),
-        "site": ("site:site", "Make a static site of bundles, to be filtered and compared: no server, no request to anybody else."),
+        "site": (
+            "site:site",
+            "Make a static site of bundles, to be filtered and compared: no server, no request to anybody else.",
+        ),
         "recommend": (
             "recommend:recommend",
             "Recommend a schema for a need, by your own results (FOLDER) or by the shipped reference.",

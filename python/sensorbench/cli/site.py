@@ -33,9 +33,7 @@ def site(
     json: Json = False,
 ) -> None:
     """Make a static site of bundles, to be filtered and compared: no server, no request to anybody else."""
-    made = make_site(
-        bundles, out, ProgressReporter(), price_per_hour=price_per_hour, verifies=not no_verify, replace=replace
-    )
+    made = make_site(bundles, out, ProgressReporter(), price_per_hour=price_per_hour, verifies=not no_verify, replace=replace)
     if json:
         print_json(made)
         return

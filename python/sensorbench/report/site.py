@@ -10,17 +10,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from sensorbench.errors import UsageError
-from sensorbench.paths import check_page_is_free
+from sensorbench.paths import SITE_FILE, SITE_KIND, check_page_is_free
 from sensorbench.report.build import page_environment
-from sensorbench.report.site_data import CURVE_SHARES, BundleOnSite
+from sensorbench.report.site_data import CURVE_SHARES, VERDICTS, BundleOnSite
 from sensorbench.results.files import whole_file, write_text
 
-PAGE_FILE, DATA_FILE, MARKER_FILE = "index.html", "data.js", "site.json"
+PAGE_FILE, DATA_FILE = "index.html", "data.js"
 DETAILS_FOLDER, BUNDLES_FOLDER = "details", "bundles"
 
 
@@ -29,26 +28,17 @@ class SiteMarker(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    kind: Literal["sensorbench-site"] = "sensorbench-site"
+    kind: str = SITE_KIND
     files: list[str]
 
 
 def marker_of(folder: Path) -> SiteMarker | None:
     """The marker of a site; None where there is none, or one that is not ours."""
     try:
-        return SiteMarker.model_validate_json((folder / MARKER_FILE).read_bytes())
+        found = SiteMarker.model_validate_json((folder / SITE_FILE).read_bytes())
     except (OSError, ValidationError):
         return None
-
-
-def check_site_is_free(folder: Path, *, replace: bool) -> None:
-    """Raises UsageError unless a folder is empty or not there, or, with `replace`, has a site of ours."""
-    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
-        return
-    if not folder.is_dir() or marker_of(folder) is None:
-        raise UsageError(f"{folder}: sensorbench did not write this and does not overwrite it; name another folder with --out")
-    if not replace:
-        raise UsageError(f"{folder}: a site is there; write it anew with --replace, or name another folder with --out")
+    return found if found.kind == SITE_KIND else None
 
 
 def write_site(
@@ -86,7 +76,7 @@ def write_site(
     folder.mkdir(parents=True, exist_ok=True)
     # Whatever ends the process, the marker names all files of ours.
     names = sorted(kept | set(before.files if before else []))
-    write_text(folder / MARKER_FILE, SiteMarker(files=names).model_dump_json(indent=1) + "\n")
+    write_text(folder / SITE_FILE, SiteMarker(files=names).model_dump_json(indent=1) + "\n")
     for name in set(before.files if before else []) - kept:
         if _is_inside(name):
             (folder / name).unlink(missing_ok=True)
@@ -97,7 +87,7 @@ def write_site(
     for name, text in texts.items():
         (folder / name).parent.mkdir(exist_ok=True)
         write_text(folder / name, text)
-    write_text(folder / MARKER_FILE, SiteMarker(files=sorted(kept)).model_dump_json(indent=1) + "\n")
+    write_text(folder / SITE_FILE, SiteMarker(files=sorted(kept)).model_dump_json(indent=1) + "\n")
     return folder / PAGE_FILE
 
 
@@ -111,6 +101,7 @@ def _data(shown: Sequence[BundleOnSite], generated: datetime, price_per_hour: fl
         "generated": generated.date().isoformat(),
         "pricePerHour": price_per_hour,
         "shares": CURVE_SHARES,
+        "verdicts": VERDICTS,
         "bundles": [asdict(on.bundle) for on in shown],
         "comparisons": [asdict(comparison) for on in shown for comparison in on.comparisons],
     }

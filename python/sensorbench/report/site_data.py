@@ -21,7 +21,9 @@ from sensorbench.results.summary.envelope import Summary
 from sensorbench.results.summary.stress import StressSummary
 
 # At which shares of the operations a latency curve has its points.
-CURVE_SHARES = (0.0, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999, 0.9995, 0.9999, 1.0)
+CURVE_SHARES = (0.0, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999, 0.9995, 0.9999)
+FASTEST = "fastest"
+VERDICTS = (FASTEST, "slower", "equivalent", "no significant difference", "inconclusive", "faster")
 _DURABILITY = {"memory": "memory", "cache": "operating system's cache", "disk": "on disk", None: "not known"}
 _DIGITS = 4
 
@@ -46,7 +48,9 @@ class PricePerHour:
 
 @dataclass(frozen=True)
 class SiteVariant:
-    """A variant on the start page: `values` are the metric (s) of each operation of its comparison, null where it is not ranked."""
+    """A variant on the start page: `values` are the metric (s) of each operation of its comparison, null where it is not ranked; `verdicts` what it
+    is there against the fastest of all, as places in `VERDICTS`.
+    """
 
     id: str
     title: str
@@ -62,6 +66,7 @@ class SiteVariant:
     readings_per_s: float | None
     per_s: float | None
     values: list[float | None]
+    verdicts: list[int | None]
     write_cost: float | None
     query_cost: float | None
 
@@ -279,7 +284,7 @@ def site_comparison(
         study=figures.name,
         dataset=figures.dataset["name"],
         scale=figures.dataset.get("scale"),
-        metric=figures.metric,
+        metric=formatting.metric(figures.metric),
         machine=machine_of(summary),
         operations=[
             SiteOperation(
@@ -346,9 +351,15 @@ def _variant(
         readings_per_s=_rounded(readings_per_s),
         per_s=_rounded(per_s),
         values=[_rounded(place.value_s) if place else None for place in own],
+        verdicts=[VERDICTS.index(_verdict(place)) if place else None for place in own],
         write_cost=price.of_readings(readings_per_s) if price else None,
         query_cost=price.of_queries(per_s) if price else None,
     )
+
+
+def _verdict(place: RankedVariant) -> str:
+    """What a variant is against the fastest of its class."""
+    return place.against_best.word if place.against_best else FASTEST
 
 
 def _facts(variant: VariantManifest, result: ComparisonResult) -> dict[str, str]:
@@ -384,7 +395,7 @@ def _health(summary: ComparisonSummary, variant: str) -> dict[str, str]:
 
 def _operations(result: ComparisonResult, summary: ComparisonSummary, variant: str) -> dict[str, OperationDetails]:
     verdicts = {
-        ranking.operation: place.against_best.word if place.against_best else "fastest"
+        ranking.operation: _verdict(place)
         for ranking in summary.result.rankings
         for place in ranking.places
         if place.variant == variant
@@ -392,7 +403,7 @@ def _operations(result: ComparisonResult, summary: ComparisonSummary, variant: s
     return {
         figures.operation: OperationDetails(
             figures={
-                name: (_rounded(figure.value), _rounded(figure.low), _rounded(figure.high))
+                formatting.metric(name): (_rounded(figure.value), _rounded(figure.low), _rounded(figure.high))
                 for name, figure in figures.latency_s.items()
             },
             counts=figures.counts.model_dump(),
@@ -405,7 +416,7 @@ def _operations(result: ComparisonResult, summary: ComparisonSummary, variant: s
 
 
 def _curve(result: ComparisonResult, variant: str, operation: str) -> list[float]:
-    """Latencies (s) of all usable runs at `CURVE_SHARES`; empty where there are none."""
+    """Latencies (s) of all usable runs at those of `CURVE_SHARES` that so many operations can tell; empty where there are none."""
     runs = [weighted_latencies(run, operation) for run in result.usable_runs(variant) if operation in run.manifest.operations]
     values = np.concatenate([np.empty(0), *(latencies for latencies, _ in runs)])
     counts = np.concatenate([np.empty(0), *(weights for _, weights in runs)])
@@ -413,7 +424,8 @@ def _curve(result: ComparisonResult, variant: str, operation: str) -> list[float
         return []
     order = np.argsort(values, kind="stable")
     cumulated = np.cumsum(counts[order])
-    places = np.searchsorted(cumulated, np.asarray(CURVE_SHARES) * cumulated[-1] * (1 - 1e-12))
+    told = np.asarray([share for share in CURVE_SHARES if (1.0 - share) * cumulated[-1] >= 1.0])
+    places = np.searchsorted(cumulated, told * cumulated[-1] * (1 - 1e-12))
     return [float(f"{value:.{_DIGITS}g}") for value in values[order][np.minimum(places, len(values) - 1)]]
 
 

@@ -1,5 +1,5 @@
 // The results of a site: what data.js has, filtered and compared; details are loaded when a page asks for them.
-const { bundles, comparisons, shares, generated, pricePerHour } = window.SITE;
+const { bundles, comparisons, shares, verdicts: WORDS, generated, pricePerHour } = window.SITE;
 const bundleOf = Object.fromEntries(bundles.map((bundle) => [bundle.id, bundle]));
 const comparisonOf = Object.fromEntries(comparisons.map((comparison) => [comparison.id, comparison]));
 const content = document.getElementById("content"), form = document.getElementById("filters");
@@ -106,6 +106,7 @@ function columnsOf(comparison, choices) {
   comparison.operations.forEach((operation, number) => {
     if (operation.writes ? on("write") : on("query")) columns.push({
       title: operation.title, excluded: operation.excluded, of: (variant) => variant.values[number], shown: duration, counts: true,
+      verdictOf: (variant) => WORDS[variant.verdicts[number]],
       classOf: (variant) => operation.writes ? `${variant.consistency} ${variant.durability}` : variant.consistency,
     });
   });
@@ -125,10 +126,10 @@ function overallOf(columns, ratios, number) {
   const own = columns.map((column, place) => [column, ratios[place]]).filter(([column, of]) => column.counts && of.some((ratio) => ratio !== null)).map(([, of]) => of[number]);
   return own.length && own.every((ratio) => ratio !== null) ? Math.exp(own.reduce((sum, ratio) => sum + Math.log(ratio), 0) / own.length) : null;
 }
-function heat(ratio, href, hint) {
+function heat(ratio, href, hint, mark) {
   if (ratio === null) return el("span", { class: "muted", title: hint ?? "not measured, or not ranked" }, "–");
-  const classes = `heat heat-${STEPS.filter((step) => ratio >= step).length}`;
-  return href ? el("a", { class: classes, href, title: hint }, significant(ratio)) : el("span", { class: classes, title: hint }, significant(ratio));
+  const classes = `heat heat-${STEPS.filter((step) => ratio >= step).length}`, text = [significant(ratio), mark ? el("span", { class: "level" }, ` ${mark}`) : null];
+  return href ? el("a", { class: classes, href, title: hint }, text) : el("span", { class: classes, title: hint }, text);
 }
 function badges(bundle) {
   return trustOf(bundle).map((label) => [" ", el("span", { class: `badge ${label.replace(" ", "-")}`, title: bundle.why }, label)]).flat();
@@ -138,7 +139,7 @@ function table(head, rows, classes = "data") {
   return el("div", { class: "scroll" }, el("table", { class: classes }, el("thead", {}, el("tr", {}, head.map((title) => el("th", { scope: "col" }, title)))), el("tbody", {}, body)));
 }
 function facts(of) {
-  return el("div", { class: "scroll" }, el("table", {}, el("tbody", {}, Object.entries(of).map(([name, value]) => el("tr", {}, el("th", {}, name), el("td", {}, String(value)))))));
+  return el("div", { class: "scroll" }, el("table", { class: "facts" }, el("tbody", {}, Object.entries(of).map(([name, value]) => el("tr", {}, el("th", {}, name), el("td", {}, String(value)))))));
 }
 
 function comparisonTable(comparison, choices) {
@@ -152,11 +153,18 @@ function comparisonTable(comparison, choices) {
     return [
       [el("a", { href: link }, variant.title), el("span", { class: "muted" }, [variant.version, variant.temperature].filter(Boolean).join(" · "))],
       heat(overall[number], null, overall[number] === null ? "it lacks an operation that is shown" : "geometric mean of its ratios"),
-      ...columns.map((column, place) => heat(ratios[place][number], link, column.excluded ?? column.shown(column.of(variant)))),
+      ...columns.map((column, place) => cell(column, ratios[place], variants, number, link)),
       ...(pricePerHour ? [cost(variant.write_cost), cost(variant.query_cost)] : []),
     ];
   });
   return table(head, rows, "data ratios");
+}
+// A verdict is against the fastest of all; it is said where that is the one of those shown, too.
+function cell(column, ratios, variants, number, link) {
+  const variant = variants[number], word = column.verdictOf?.(variant);
+  const isAgainstFastest = word && variants.some((other, at) => ratios[at] === 1 && column.verdictOf(other) === "fastest" && column.classOf(other) === column.classOf(variant));
+  const hint = column.excluded ?? [column.shown(column.of(variant)), isAgainstFastest ? word : ""].filter(Boolean).join("; ");
+  return heat(ratios[number], link, hint, isAgainstFastest && word !== "fastest" && word !== "slower" ? "n.\u00a0s." : "");
 }
 const cost = (value) => value === null ? "–" : significant(value);
 
