@@ -26,12 +26,12 @@ SAMPLED = 5_000
 SLOWEST = 20
 
 _KEPT = re.compile(
-    r"(manifest|series|summary|load|known_answers|contents|query_plans|failure|measurement|stall|block-\d+)\.json"
+    r"(manifest|series|summary|load|known_answers|contents|query_plans|failure|measurement|stall|study|block-\d+|\d{4})\.json"
     r"|(answers|intervals|events|resources|status)(-\d{6})?\.parquet|reference\.parquet|histograms(-\d{6})?\.hlog"
 )
 _LOGS = re.compile(r"operations(-\d{6})?\.parquet|history\.jsonl")
-# Of variants what their folders say stands in the summary of the whole.
-_NOT_AGAIN = re.compile(r"experiments/[^/]+/summary\.json$")
+# Of variants what their folders say stands in the summary of the whole; and what databases have themselves is no result.
+_NOT_AGAIN = re.compile(r"(.*/)?experiments/[^/]+/summary\.json|(.*/)?data/.*")
 _TEXTS = {".json", ".jsonl"}
 _USER_INFO = re.compile(r"(?<=://)[^/@\s\"'<>]+@")
 _PASSWORD = re.compile(r"(?i)(?<=[?&])((?:password|passwd|pwd|token|secret|api_?key|credentials)=)[^&\s\"']+")
@@ -70,7 +70,7 @@ def contents_of(folder: Path, work: Path, *, with_operations: bool) -> Contents:
         if path.is_symlink() or not path.is_file():
             continue
         name = path.relative_to(folder).as_posix()
-        if _NOT_AGAIN.search(name) or not (_KEPT.fullmatch(path.name) or (with_operations and _LOGS.fullmatch(path.name))):
+        if _NOT_AGAIN.fullmatch(name) or not (_KEPT.fullmatch(path.name) or (with_operations and _LOGS.fullmatch(path.name))):
             continue
         check_sound(path)
         entries[f"{RESULTS_PART}/{name}"] = (

@@ -29,7 +29,10 @@ def bundle(
     ] = None,
     with_operations: Annotated[
         bool,
-        typer.Option("--with-operations", help="Put the logs of all operations in, in the place of block sums and a sample."),
+        typer.Option(
+            "--with-operations",
+            help="Put the logs of all operations of a comparison in, in the place of block sums and a sample; those of other kinds always are.",
+        ),
     ] = False,
     sign: Annotated[
         Path | None, typer.Option("--sign", help="An SSH key that signs the bundle, by ssh-keygen.", show_default=False)
@@ -44,7 +47,7 @@ def bundle(
     if json:
         print_json({"bundle": str(path), "bytes": size, "is_signed": sign is not None, **index.model_dump(mode="json")})
         return
-    operations = "with the logs of all operations" if with_operations else "without logs of operations"
+    operations = "with the logs of all operations" if index.with_operations else "without logs of operations"
     console().print(f"bundle: {path} ({formatting.size(size)}, {len(index.files)} files, {operations})", highlight=False)
     if index.unverifiable:
         text = f"{len(index.unverifiable)} figures follow from logs of operations alone; --with-operations makes them verifiable, too"

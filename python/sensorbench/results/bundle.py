@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -124,7 +124,7 @@ def _listed(name: str, content: Content) -> BundleFile:
         return BundleFile(path=name, bytes=file.seek(0, io.SEEK_END), sha256=sha256)
 
 
-def _opened_content(content: Content) -> BinaryIO:
+def _opened_content(content: Content) -> io.BytesIO | io.BufferedReader:
     return content.open("rb") if isinstance(content, Path) else io.BytesIO(content)
 
 

@@ -102,7 +102,7 @@ def _repeated(run: RunResult, name: str) -> Iterator[Problem]:
     if np.median(medians) < _CACHED and binomtest(quicker, len(medians), 0.5, alternative="greater").pvalue < _SIGNIFICANCE:
         text = (
             f"{len(medians)} questions that were asked again took {np.median(medians):.2g} times as long as the first time (median), "
-            "which a cache of results explains; switch it off and measure again"
+            "which a cache of results explains, or a warm-up too short to call the run hot; switch it off, or warm up longer, and measure again"
         )
         yield Problem(RESULT_CACHE, f"{run_name(run)}, {name}", text)
 

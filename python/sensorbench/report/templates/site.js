@@ -3,6 +3,9 @@ const { bundles, comparisons, shares, verdicts: WORDS, generated, pricePerHour }
 const bundleOf = Object.fromEntries(bundles.map((bundle) => [bundle.id, bundle]));
 const comparisonOf = Object.fromEntries(comparisons.map((comparison) => [comparison.id, comparison]));
 const content = document.getElementById("content"), form = document.getElementById("filters");
+// Of many comparisons so many are drawn at first.
+const AT_ONCE = 40;
+let shownAll = false;
 const STEPS = [1.05, 1.5, 3, 10, 100];
 const COLOURS = ["#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#ff7f0e", "#8c564b", "#e377c2", "#17becf", "#bcbd22", "#7f7f7f"];
 
@@ -176,7 +179,7 @@ function startPage(choices) {
   const byStudy = Object.groupBy ? Object.groupBy(bundles, (bundle) => bundle.study) : bundles.reduce((all, bundle) => { (all[bundle.study] ??= []).push(bundle); return all; }, {});
   const studies = el("nav", { class: "contents", "aria-label": "Studies" }, el("ul", {}, Object.keys(byStudy).sort().map((study) =>
     el("li", {}, el("a", { href: address(["study", study]) }, `${study} (${byStudy[study].length})`)))));
-  const tables = shown.map((comparison) => {
+  const tables = shown.slice(0, shownAll ? shown.length : AT_ONCE).map((comparison) => {
     const bundle = bundleOf[comparison.bundle];
     return el("section", {},
       el("h2", {}, el("a", { href: address(["bundle", bundle.id]) }, comparison.title), comparison.part ? ` · ${comparison.part}` : "", badges(bundle)),
@@ -184,7 +187,9 @@ function startPage(choices) {
       comparisonTable(comparison, choices));
   });
   const nothing = shown.length ? null : el("p", { class: "note" }, comparisons.length ? "No variant has all of that. Clear a filter." : "None of the bundles is a comparison; the studies above list them.");
-  content.replaceChildren(...[studies, ...tables, nothing].filter(Boolean));
+  const more = tables.length < shown.length ? el("button", { type: "button", class: "more" }, `Show all ${shown.length} comparisons`) : null;
+  more?.addEventListener("click", () => { shownAll = true; show(false); });
+  content.replaceChildren(...[studies, ...tables, more, nothing].filter(Boolean));
 }
 
 // Details lie in a file for each bundle.
