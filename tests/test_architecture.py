@@ -63,7 +63,8 @@ MAY_IMPORT = {
     "advisor": {"benchmarks.comparison"} | _RUNNER,
     "catalog": {"advisor", "claims", "benchmarks.comparison", "benchmarks.elasticity"} | _RUNNER,
     "history": {"benchmarks.comparison"} | _BASE,
-    "app": {"history", "catalog", "claims", "studies", "report", "benchmarks.doctor"} | _BENCHMARKS,
+    "bundles": {"benchmarks.comparison"} | _RUNNER,
+    "app": {"bundles", "history", "catalog", "claims", "studies", "report", "benchmarks.doctor"} | _BENCHMARKS,
     "api": {"app", "studies", "report", "benchmarks.factors", "lifecycle", "runner"} | _BASE,
     "cli": {"history", "app", "claims", "studies", "advisor", "catalog", "report", "benchmarks.doctor"} | _BENCHMARKS,
 }

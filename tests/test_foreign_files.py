@@ -62,11 +62,14 @@ FOLDERS: dict[str, tuple[str, ...]] = {
     "tsbs run": ("--target", "sqlite:{folder}/data.db", "--scale", "1", "--timestamp-end", "2016-01-01T00:01:00Z"),
     "elasticity run": ("--target", f"cassandra://{NOWHERE}", "--nodes", "1", "--add-node-command", "true", "--scale", "0.02"),
     "elasticity compare": ("{folder}",),
+    "site": ("{folder}/none.sbz",),
+    "site --replace": ("{folder}/none.sbz", "--replace"),
     "data generate": ("cu-bems", "--scale", "0.0001"),
     "data import": ("{table}",),
     "data export": ("beijing-air-quality", "--scale", "0.002"),
 }
 FILES: dict[str, tuple[str, ...]] = {
+    "bundle --out": ("{folder}", "--replace"),
     "data fit --out": ("beijing-air-quality", "--scale", "0.002"),
     "history export --out": (),
     "databases --html": (),

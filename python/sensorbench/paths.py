@@ -14,6 +14,8 @@ from pathlib import Path
 from sensorbench.errors import UsageError
 
 RESULTS_FOLDER = Path("results")
+# In the folder of a site of bundles: which of its files are ours.
+SITE_FILE, SITE_KIND = "site.json", "sensorbench-site"
 # All pages have it, and stand with it in their first lines.
 _OUR_TITLE = "sensorbench</title>"
 _FIRST_BYTES = 4096
@@ -68,6 +70,16 @@ def check_summary_is_free(folder: Path, kind: str) -> None:
             f"{summary}: sensorbench did not write this file and does not overwrite it; move it, or name another place"
         )
     check_page_is_free(folder / "report.html")
+
+
+def check_site_is_free(folder: Path, *, replace: bool) -> None:
+    """Raises UsageError unless a folder for a site is empty or not there, or, with `replace`, has a site that sensorbench wrote."""
+    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
+        return
+    if not folder.is_dir() or _kind_of(folder / SITE_FILE) != SITE_KIND:
+        raise UsageError(f"{folder}: sensorbench did not write this and does not overwrite it; name another folder with --out")
+    if not replace:
+        raise UsageError(f"{folder}: a site is there; write it anew with --replace, or name another folder with --out")
 
 
 def is_summary_of(folder: Path, kind: str) -> bool:

@@ -56,9 +56,8 @@ class Sample:
         values, blocks = [], []
         run_of_block: list[int] = []
         for number, run in enumerate(runs):
-            length = block_length or automatic_block_length(run)
-            block_count = min(max(1, round(len(run) / length)), MAX_BLOCKS)
-            of_run = np.arange(len(run)) * block_count // max(1, len(run))
+            of_run = blocks_of(run, block_length)
+            block_count = int(of_run[-1]) + 1 if len(of_run) else 1
             blocks.append(of_run + len(run_of_block))
             run_of_block += [units[number] if units else number] * block_count
             values.append(np.asarray(run, dtype=np.float64))
@@ -193,6 +192,18 @@ def _covariances(centred: Floats, max_lags: int) -> Floats:
         alone = np.fft.rfft(centred[start : start + part], size)
         products += np.conj(alone) * np.fft.rfft(centred[start : start + size], size)
     return np.asarray(np.fft.irfft(products, size)[: max_lags + 1] / len(centred))
+
+
+def blocks_of(series: Floats, block_length: int | None = None) -> Integers:
+    """The number of the block of each latency of a run, from 0; shape (len(series),).
+
+    Args:
+        series: latencies in the order of time.
+        block_length: about how many latencies a block has; None for what the data ask for.
+
+    """
+    count = min(max(1, round(len(series) / (block_length or automatic_block_length(series)))), MAX_BLOCKS)
+    return np.asarray(np.arange(len(series)) * count // max(1, len(series)), dtype=np.int64)
 
 
 def automatic_block_length(series: Floats) -> int:

@@ -23,12 +23,15 @@ PANELS: dict[str, tuple[str, ...]] = {
     ),
     "Decide": ("databases", "choose", "recommend"),
     "Read results": ("report", "compare", "gate", "history", "claims"),
+    "Publish results": ("bundle", "verify", "site"),
     "Data": ("data", "schema", "operations"),
     "Servers": ("lab", "target"),
 }
 
 # Commands that print no table.
 _NO_TABLES = {
+    ("bundle",),
+    ("site",),
     ("set-rate",),
     ("ycsb", "load"),
     ("ycsb", "run"),

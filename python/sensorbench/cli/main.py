@@ -68,6 +68,18 @@ class _Commands(LazyGroup):
             "Results over time: one file of figures, and when they changed, by how much, with which version.",
         ),
         "claims": ("report:claims", "List the claims of a study with their verdicts."),
+        "bundle": (
+            "bundle:bundle",
+            "Put results into one file that others can verify: figures, histograms, answers' hashes, schema files, versions, seeds, machine.",
+        ),
+        "verify": (
+            "bundle:verify",
+            "Verify a bundle: hashes, figures, accounting, times, questions, caches, schema files. Exit code 1 names what is wrong.",
+        ),
+        "site": (
+            "site:site",
+            "Make a static site of bundles, to be filtered and compared: no server, no request to anybody else.",
+        ),
         "recommend": (
             "recommend:recommend",
             "Recommend a schema for a need, by your own results (FOLDER) or by the shipped reference.",

@@ -104,6 +104,8 @@ class LoadReport(LoadedRows):
     rows_sent: NotRequired[int]
     snapshot: NotRequired[SnapshotReport]
     progress: NotRequired[list[LoadProgress]]
+    # SHA-256 of the schema file that was run, in hexadecimal.
+    schema_sha256: NotRequired[str]
 
 
 class DescribedServer(TypedDict):

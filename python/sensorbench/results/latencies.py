@@ -66,10 +66,12 @@ def tagged_histograms(table: pa.Table, phase: str, operation: str, kind: str) ->
 
 def weighted_latencies(run: RunResult, operation: str) -> tuple[Floats, Floats]:
     """All latencies (s) of one kind of operation and how often each was counted."""
-    if is_held_whole(run):
+    if run.block_sums is not None:
+        histograms = run.block_sums.get(operation, [])
+    elif is_held_whole(run):
         latencies = logged_latencies(run, operation)[1]
         return latencies, np.ones(len(latencies))
-    if is_logged_whole(run):
+    elif is_logged_whole(run):
         blocks = run.latency_blocks().get(operation)
         histograms = blocks.blocks if blocks else []
     else:

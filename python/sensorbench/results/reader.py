@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar
 import pyarrow as pa
 
 from sensorbench.errors import UsageError
+from sensorbench.results.block_sums import BLOCK_SUMS_FILE, SAMPLED_FILE, Blocks, read_block_sums
 from sensorbench.results.described import DescribedServer
 from sensorbench.results.format_1 import SERIES_FILE, kind_in, of_format_2, series_of_format_2
 from sensorbench.results.latency_blocks import COLUMNS as LATENCY_COLUMNS
@@ -154,6 +155,22 @@ class RunResult(Result[RunManifest]):
     def _latency_blocks(self) -> dict[int | None, dict[str, LatencyBlocks]]:
         """What was summed up already: the log is read once for all kinds of operations."""
         return {}
+
+    @cached_property
+    def block_sums(self) -> dict[str, Blocks] | None:
+        """Its latencies by kind of operation and block, where a bundle has them in the place of its log; None elsewhere.
+
+        Raises DamagedResultsError.
+        """
+        path = self.folder / BLOCK_SUMS_FILE
+        return read_block_sums(path) if is_stored(path) else None
+
+    def sampled_operations(self) -> pa.Table | None:
+        """Some of its logged operations: all where the log is there, those of the sample where a bundle has one in its place; None where
+        nothing was logged. Raises DamagedResultsError.
+        """
+        path = self.folder / SAMPLED_FILE
+        return read_parquet(path, _COLUMNS["operations"]) if is_stored(path) else self.table("operations")
 
     def numbered(self, name: str) -> NumberedRows:
         """The rows of its table of operations or answers, of which a part at a time is read. Raises DamagedResultsError."""

@@ -11,6 +11,7 @@ from sensorbench import lab
 from sensorbench._engine import Target
 from sensorbench.errors import FailedError, NamespaceError, UsageError
 from sensorbench.progress import ProgressReporter, Task
+from sensorbench.results.checksums import new_checksum_of
 from sensorbench.results.described import LoadedPart, LoadedTable, LoadProgress, LoadReport, SizeReport, SnapshotReport
 from sensorbench.results.ownership import Claim
 from sensorbench.runner.memory import MemoryGuard
@@ -85,7 +86,8 @@ def load_variant(
     order: LoadOrder = LoadOrder(),
 ) -> LoadReport:
     """Loads a variant into its target and tells how that went. Raises NamespaceError, FailedError when rows are lost, and
-    UsageError where the schema needs a later version of the database."""
+    UsageError where the schema needs a later version of the database.
+    """
     _log_statements(variant, schema)
     check_version(variant, target)
     before = _snapshot(variant, target) if with_snapshot else None
@@ -127,6 +129,7 @@ def load_variant(
         "settled_readings_per_s": there / (load_s + settle_s) if load_s + settle_s else None,
         "size": size,
         "description": json.loads(target.describe()),
+        "schema_sha256": new_checksum_of(variant.schema.path),
     }
     if went:
         report["loader"] = went.loader

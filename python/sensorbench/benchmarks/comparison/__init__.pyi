@@ -4,7 +4,7 @@ from .pilot import run_pilot
 from .piloted import Pilot
 from .run import ComparisonBenchmark, plan_comparison
 from .same_work import CHANGES_NO_OPERATION, work_digest, workload_of
-from .samples import sample_of
+from .samples import block_sums_of, sample_of
 from .summary import done_in_s, summarise
 from .units import too_few_blocks, unit_of
 
@@ -13,6 +13,7 @@ __all__ = [
     "ComparisonBenchmark",
     "Gathered",
     "Pilot",
+    "block_sums_of",
     "by_reason",
     "candidates_of",
     "done_in_s",

@@ -2,9 +2,12 @@
 
 from collections.abc import Sequence
 
-from sensorbench.analysis.sample import Sample, automatic_block_length
+import numpy as np
+
+from sensorbench.analysis.sample import Sample, automatic_block_length, blocks_of
 from sensorbench.benchmarks.comparison.units import UnitOf, each_run, units_of
 from sensorbench.results import RunResult
+from sensorbench.results.block_sums import Blocks, Floats
 from sensorbench.results.latencies import interval_histograms, is_held_whole, is_logged_whole, logged_latencies
 
 
@@ -31,6 +34,10 @@ def sample_of(runs: Sequence[RunResult], operation: str, unit: UnitOf = each_run
     if not runs:
         return None
     units = units_of(runs, unit)
+    sums = [run.block_sums for run in runs]
+    if all(of_run is not None for of_run in sums):
+        kept = [(of_run or {}).get(operation, []) for of_run in sums]
+        return Sample.of_histograms(kept, units=units) if all(kept) else None
     if all(is_held_whole(run) for run in runs):
         of_runs = [logged_latencies(run, operation)[1] for run in runs]
         return Sample.of_runs(of_runs, units=units) if all(len(latencies) for latencies in of_runs) else None
@@ -38,6 +45,32 @@ def sample_of(runs: Sequence[RunResult], operation: str, unit: UnitOf = each_run
         return sample_of_blocks(runs, operation, units)
     histograms = [interval_histograms(run, operation) for run in runs]
     return Sample.of_histograms(histograms, units=units) if all(histograms) else None
+
+
+def block_sums_of(run: RunResult) -> dict[str, Blocks]:
+    """The latencies of each kind of operation of a run by block, from which `sample_of` makes the same sample as from the log of the run.
+
+    Args:
+        run: one of which every operation was logged.
+
+    Returns:
+        By kind of operation, of each block the latencies in s and how many of each there were; nothing of a kind that has none.
+
+    Raises:
+        DamagedResultsError: the log is damaged.
+
+    """
+    if not is_held_whole(run):
+        found = run.latency_blocks()
+        return {operation: blocks.joined(automatic_block_length(blocks.beginning)) for operation, blocks in found.items()}
+    logged = {operation: logged_latencies(run, operation)[1] for operation in run.manifest.operations}
+    return {operation: _blocks(latencies) for operation, latencies in logged.items() if len(latencies)}
+
+
+def _blocks(latencies: Floats) -> Blocks:
+    """Latencies in the order of time by block, each counted once."""
+    ends = np.flatnonzero(np.diff(blocks_of(latencies))) + 1
+    return [(values, np.ones(len(values))) for values in np.split(latencies, ends)]
 
 
 def sample_of_blocks(

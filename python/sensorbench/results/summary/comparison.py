@@ -82,6 +82,9 @@ class LoadFigures(SummaryPart):
     progress: list[Annotated[LoadProgress, AsWritten]] = Field(
         default=[], description="How many rows were in at moments of the load, where that was noted."
     )
+    schema_sha256: str | None = Field(
+        default=None, description="SHA-256 of the schema file that was run; null in results of earlier versions."
+    )
 
     @property
     def values(self) -> int:

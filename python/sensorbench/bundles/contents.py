@@ -1,0 +1,147 @@
+"""What of a results folder goes into a bundle: all that figures follow from, without secrets, and block sums in the place of logs."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from sensorbench.benchmarks.comparison import block_sums_of
+from sensorbench.errors import UsageError
+from sensorbench.results import kind_of, read_comparison, read_run
+from sensorbench.results.block_sums import BLOCK_SUMS_FILE, SAMPLED_FILE, write_block_sums
+from sensorbench.results.bundle import RESULTS_PART, Content
+from sensorbench.results.checksums import new_checksum_of
+from sensorbench.results.latencies import is_logged_whole
+from sensorbench.results.manifest import MANIFEST_FILE
+from sensorbench.results.stored import check_sound
+from sensorbench.schemas import shipped_operations
+from sensorbench.schemas.operations import operations_file
+
+# Of each run so many operations are kept at least in the place of its log, evenly chosen, and the slowest.
+SAMPLED = 5_000
+SLOWEST = 20
+
+_KEPT = re.compile(
+    r"(manifest|series|summary|load|known_answers|contents|query_plans|failure|measurement|stall|study|block-\d+|\d{4})\.json"
+    r"|(answers|intervals|events|resources|status)(-\d{6})?\.parquet|reference\.parquet|histograms(-\d{6})?\.hlog"
+)
+_LOGS = re.compile(r"operations(-\d{6})?\.parquet|history\.jsonl")
+# Of variants what their folders say stands in the summary of the whole; and what databases have themselves is no result.
+_NOT_AGAIN = re.compile(r"(.*/)?experiments/[^/]+/summary\.json|(.*/)?data/.*")
+_TEXTS = {".json", ".jsonl"}
+_USER_INFO = re.compile(r"(?<=://)[^/@\s\"'<>]+@")
+_PASSWORD = re.compile(r"(?i)(?<=[?&])((?:password|passwd|pwd|token|secret|api_?key|credentials)=)[^&\s\"']+")
+SCHEMAS_PART = "schemas"
+OPERATIONS_PART = "operations"
+
+
+@dataclass(frozen=True)
+class Contents:
+    """The entries of a bundle but for its index; and the entry of each variant's schema file, by part and variant."""
+
+    entries: dict[str, Content]
+    schema_files: dict[str, str]
+
+
+def without_secrets(text: str) -> str:
+    """A text whose URLs have no user, and no option that is a secret."""
+    return _PASSWORD.sub(r"\1…", _USER_INFO.sub("", text))
+
+
+def contents_of(folder: Path, work: Path, *, with_operations: bool) -> Contents:
+    """What of a results folder goes into a bundle.
+
+    Args:
+        folder: of the results.
+        work: an empty folder for what is made of them.
+        with_operations: whether logs of operations go in; else block sums and a sample of them.
+
+    Raises:
+        UsageError: a schema file is not the one any more that was run.
+        DamagedResultsError: the results are damaged.
+
+    """
+    entries: dict[str, Content] = {}
+    for path in sorted(folder.rglob("*")):
+        if path.is_symlink() or not path.is_file():
+            continue
+        name = path.relative_to(folder).as_posix()
+        if _NOT_AGAIN.fullmatch(name) or not (_KEPT.fullmatch(path.name) or (with_operations and _LOGS.fullmatch(path.name))):
+            continue
+        check_sound(path)
+        entries[f"{RESULTS_PART}/{name}"] = (
+            without_secrets(path.read_text(encoding="utf-8")).encode() if path.suffix in _TEXTS else path
+        )
+    if not with_operations:
+        entries |= _in_place_of_logs(folder, work)
+    schema_files: dict[str, str] = {}
+    for part in comparison_parts(folder):
+        _add_sources(folder, part, entries, schema_files)
+    return Contents(entries, schema_files)
+
+
+def comparison_parts(folder: Path) -> list[str]:
+    """The parts of results that are comparisons, as paths inside their folder; `.` for the whole."""
+    if kind_of(folder) == "comparison":
+        return ["."]
+    found = (path.parent for path in sorted(folder.glob(f"*/{MANIFEST_FILE}")) if kind_of(path.parent) == "comparison")
+    return [part.relative_to(folder).as_posix() for part in found]
+
+
+def schema_key(part: str, variant: str) -> str:
+    """By which an index has the schema file of a variant."""
+    return variant if part == "." else f"{part}/{variant}"
+
+
+def _in_place_of_logs(folder: Path, work: Path) -> Iterator[tuple[str, Content]]:
+    """For each run that has a log, its block sums and a sample of its operations."""
+    for manifest in sorted(folder.rglob(MANIFEST_FILE)):
+        if kind_of(manifest.parent) != "run":
+            continue
+        run = read_run(manifest.parent)
+        log = run.table("operations")
+        if log is None:
+            continue
+        name = manifest.parent.relative_to(folder).as_posix()
+        place = work / name
+        place.mkdir(parents=True)
+        pq.write_table(_sample(log), place / SAMPLED_FILE, compression="zstd")
+        yield f"{RESULTS_PART}/{name}/{SAMPLED_FILE}", place / SAMPLED_FILE
+        if is_logged_whole(run):
+            write_block_sums(place / BLOCK_SUMS_FILE, block_sums_of(run))
+            if (place / BLOCK_SUMS_FILE).exists():
+                yield f"{RESULTS_PART}/{name}/{BLOCK_SUMS_FILE}", place / BLOCK_SUMS_FILE
+
+
+def _sample(log: pa.Table) -> pa.Table:
+    """Every so many operations of a log, and the slowest."""
+    every = max(1, log.num_rows // SAMPLED)
+    took = log["end_ns"].to_numpy().astype(np.int64) - log["intended_start_ns"].to_numpy().astype(np.int64)
+    slowest = np.argsort(took, kind="stable")[-SLOWEST:]
+    chosen = np.unique(np.concatenate([np.arange(0, log.num_rows, every), slowest]))
+    return log.take(pa.array(chosen))
+
+
+def _add_sources(folder: Path, part: str, entries: dict[str, Content], schema_files: dict[str, str]) -> None:
+    """Adds the schema file of each variant, and the operation set, as they were run."""
+    result = read_comparison(folder / part)
+    for variant in result.manifest.variants:
+        path, load = Path(variant.schema_file), result.loads.get(variant.id)
+        if load is None:
+            continue
+        if not path.is_file():
+            raise UsageError(f"{path}: the schema file of {variant.id} is not there any more; put it back, as it was run")
+        checksum = new_checksum_of(path)
+        if load.schema_sha256 is not None and load.schema_sha256 != checksum:
+            raise UsageError(f"{path}: the schema file of {variant.id} was changed since it was run; put it back, as it was run")
+        name = f"{SCHEMAS_PART}/{checksum[:12]}/{path.name}"
+        entries[name] = path
+        schema_files[schema_key(part, variant.id)] = name
+    named = result.manifest.plan.dataset["operations"]
+    operations = operations_file(named) if named in shipped_operations() else Path(named)
+    if operations.is_file():
+        entries[f"{OPERATIONS_PART}/{named.removesuffix('.toml').rpartition('/')[2]}.toml"] = operations

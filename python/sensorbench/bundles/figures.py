@@ -1,0 +1,117 @@
+"""A summary against one that was computed again: figure by figure, with the name of each that differs."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sensorbench.results.summary.envelope import Summary
+
+# Sums of floating-point numbers differ in their last digits by the order of their terms.
+TOLERANCE = 1e-6
+
+# What is computed of results, in the words of the summary's keys. All else is copied from other files.
+COMPUTED = (
+    "answers_equal",
+    "warnings",
+    "claims",
+    "published",
+    "result.runs",
+    "result.rate_changes",
+    "result.figures",
+    "result.rankings",
+    "result.answers",
+    "result.guarantees",
+    "result.client_health",
+    "result.models",
+    "result.sections",
+    "result.growth",
+    "result.parts",
+    "result.blocks",
+)
+# Of these, what may need logs of operations.
+MAY_NEED_LOGS = ("claims", "published", "result.sections", "result.models", "result.guarantees")
+# Rankings of variants that did a prefix of the operations are of the operations that two have in common.
+_NEEDS_LOGS_BY_PREFIX = "result.rankings"
+_PREFIX = "prefix"
+_NAMES = (("variant", "operation"), ("id",), ("name",), ("operation",), ("variant",), ("title",), ("kind", "variant"))
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A figure whose two values differ."""
+
+    path: str
+    stored: object
+    computed: object
+
+    def __str__(self) -> str:
+        return f"{self.path} is {_shown(self.stored)}, but {_shown(self.computed)} follows from what was recorded"
+
+
+def differences(stored: Summary[Any], computed: Summary[Any]) -> list[Difference]:
+    """The figures of a summary that are not what follows from the results."""
+    return list(_differences("", stored.model_dump(mode="json"), computed.model_dump(mode="json")))
+
+
+def computed_count(summary: Summary[Any]) -> int:
+    """How many figures of a summary are computed of results."""
+    return sum(1 for path, value in _leaves("", summary.model_dump(mode="json")) if is_computed(path) and value is not None)
+
+
+def is_computed(path: str) -> bool:
+    """Whether a figure is computed of results, rather than copied."""
+    return path.startswith(COMPUTED)
+
+
+def may_need_logs(path: str, summary: Summary[Any]) -> bool:
+    """Whether a figure may be one that does not follow where logs of operations are left out."""
+    has_prefixes = any(caveat.kind == _PREFIX for caveat in summary.warnings)
+    return path.startswith(MAY_NEED_LOGS) or (has_prefixes and path.startswith(_NEEDS_LOGS_BY_PREFIX))
+
+
+def _differences(path: str, stored: Any, computed: Any) -> Iterator[Difference]:
+    if isinstance(stored, dict) and isinstance(computed, dict):
+        for key in dict.fromkeys([*stored, *computed]):
+            yield from _differences(_below(path, key), stored.get(key), computed.get(key))
+    elif isinstance(stored, list) and isinstance(computed, list) and len(stored) == len(computed):
+        for number, (left, right) in enumerate(zip(stored, computed, strict=True)):
+            yield from _differences(f"{path}[{_name(right, number)}]", left, right)
+    elif not _are_equal(stored, computed):
+        yield Difference(path, stored, computed)
+
+
+def _leaves(path: str, value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict):
+        for key, below in value.items():
+            yield from _leaves(_below(path, key), below)
+    elif isinstance(value, list):
+        for number, below in enumerate(value):
+            yield from _leaves(f"{path}[{_name(below, number)}]", below)
+    else:
+        yield path, value
+
+
+def _below(path: str, key: str) -> str:
+    return f"{path}.{key}" if path else key
+
+
+def _name(value: Any, number: int) -> str:
+    """What tells an element of a list from the others: names that it has, else its number."""
+    if isinstance(value, dict):
+        for keys in _NAMES:
+            if all(isinstance(value.get(key), str) for key in keys):
+                return " ".join(value[key] for key in keys)
+    return str(number)
+
+
+def _are_equal(left: object, right: object) -> bool:
+    if isinstance(left, int | float) and isinstance(right, int | float) and not isinstance(left, bool):
+        return math.isclose(left, right, rel_tol=TOLERANCE, abs_tol=0.0)
+    return left == right
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return f"{len(value)} entries"
+    return f"{value:.6g}" if isinstance(value, float) else repr(value) if isinstance(value, str) else str(value)

@@ -1,0 +1,217 @@
+"""Verifying a bundle: hashes, signature, every figure that follows from what was recorded, and whether the records agree with one another."""
+
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sensorbench.bundles.checks.accounting import check_accounting, check_answers, check_rows, check_runs
+from sensorbench.bundles.checks.caches import check_result_caches, check_warmup
+from sensorbench.bundles.checks.histograms import check_latencies
+from sensorbench.bundles.checks.problem import Problem
+from sensorbench.bundles.checks.questions import check_questions, check_variants
+from sensorbench.bundles.checks.schema_files import check_schema_files
+from sensorbench.bundles.checks.times import check_schedule, check_times
+from sensorbench.bundles.contents import comparison_parts, schema_key
+from sensorbench.bundles.figures import computed_count, differences, may_need_logs
+from sensorbench.bundles.make import Summarise
+from sensorbench.bundles.signature import signer_of
+from sensorbench.errors import FailedError, SensorbenchError
+from sensorbench.results import ComparisonResult, read_comparison
+from sensorbench.results.bundle import INDEX_FILE, RESULTS_PART, SIGNATURE_FILE, BundleIndex, UnreadableBundleError, unpack
+from sensorbench.results.stored import read_model
+from sensorbench.results.summary.envelope import Summary
+from sensorbench.results.summary.kinds import SUMMARY_BY_KIND
+from sensorbench.results.writer import SUMMARY_FILE
+
+FILES, SIGNATURE, FIGURES, HEALTH, RECORDS = "files", "signature", "figures", "health", "records"
+_CHECKS: Mapping[str, Callable[[ComparisonResult], Iterator[Problem]]] = {
+    "all runs are there": check_runs,
+    "offered = started + dropped; started = ok + error + timeout + cancelled": check_accounting,
+    "an answer for each operation": check_answers,
+    "all rows are there": check_rows,
+    "histograms, block sums, totals and sampled operations agree": check_latencies,
+    "times are in order": check_times,
+    "arrivals follow the schedule": check_schedule,
+    "all variants had the questions of the seed": check_questions,
+    "runs are of their variant": check_variants,
+    "cold, warm and hot as they say": check_warmup,
+    "no cache of results": check_result_caches,
+}
+# What stands in summaries and was measured once, so that nothing in a bundle can tell it again.
+_MEASURED_ONCE = (
+    "load times and rates",
+    "sizes of loaded data",
+    "what servers say of their version and settings",
+    "machine and environment",
+    "query plans",
+    "CPU, memory and disk of servers over time",
+)
+# Anything that reading recorded data can raise when they are not what they should be.
+_UNREADABLE = (SensorbenchError, ValueError, KeyError, IndexError, TypeError, AttributeError, ArithmeticError, OSError)
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What verifying a bundle found.
+
+    Attributes:
+        index: what the bundle says of itself.
+        figures: how many figures were computed again.
+        checks: what was checked, in words.
+        problems: what is wrong.
+        unverified: what does not follow from what is in the bundle.
+        signer: who signed it; None where nobody was asked about, or it is not signed.
+
+    """
+
+    index: BundleIndex
+    figures: int
+    checks: list[str]
+    problems: list[Problem]
+    unverified: list[str]
+    signer: str | None = None
+    summaries: dict[str, Summary[Any]] = field(default_factory=dict, repr=False)
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.problems
+
+
+def verify_bundle(path: Path, summarise: Summarise, *, allowed_signers: Path | None = None) -> Verification:
+    """Verifies a bundle.
+
+    Args:
+        path: the bundle.
+        summarise: gives the summary of a folder of results of any kind.
+        allowed_signers: a file of allowed signers, as ssh-keygen(1) has it; one of them must have signed the bundle.
+
+    Raises:
+        UnreadableBundleError: for a file that is no bundle, or is not safe to unpack.
+        UsageError: the file of allowed signers is not there.
+
+    """
+    with tempfile.TemporaryDirectory(prefix="sensorbench-verify-") as folder:
+        index, wrong = unpack(path, Path(folder))
+        return verify_unpacked(Path(folder), index, wrong, summarise, allowed_signers)
+
+
+def verify_unpacked(
+    folder: Path, index: BundleIndex, wrong: list[str], summarise: Summarise, allowed_signers: Path | None = None
+) -> Verification:
+    """Verifies a bundle that was unpacked.
+
+    Args:
+        folder: what it was unpacked into.
+        index: its index.
+        wrong: what is wrong with its entries by the index.
+        summarise: gives the summary of a folder of results of any kind.
+        allowed_signers: as for `verify_bundle`.
+
+    """
+    problems = [Problem(FILES, *text.split(": ", 1)) for text in wrong]
+    checks = ["SHA-256 of every file"]
+    signer = None
+    if allowed_signers is not None:
+        try:
+            signer = _signer(folder, allowed_signers)
+            checks.append(f"signature by {signer}")
+        except FailedError as error:
+            problems.append(Problem(SIGNATURE, INDEX_FILE, str(error)))
+    results = folder / RESULTS_PART
+    parts = comparison_parts(results) if results.is_dir() else []
+    for part in parts:
+        problems += _part(folder, index, part)
+    if parts:
+        checks += [*_CHECKS, "schema files are those that were run"]
+    summaries, figures, unverified, odd = _figures(results, index, [*(part for part in parts if part != "."), "."], summarise)
+    if figures:
+        checks.append("every figure that follows from histograms, block sums and counts")
+    return Verification(index, figures, checks, [*problems, *odd], [*unverified, *_MEASURED_ONCE], signer, summaries)
+
+
+def stored_summaries(folder: Path, index: BundleIndex) -> dict[str, Summary[Any]]:
+    """The summaries of a bundle that was unpacked, by part, `.` for the whole.
+
+    Raises:
+        UnreadableBundleError: the results are of a kind that is not known here.
+        DamagedResultsError: a summary is damaged.
+
+    """
+    results = folder / RESULTS_PART
+    places = [*(part for part in comparison_parts(results) if part != "."), "."]
+    return {place: _stored_summary(results, index, place) for place in places}
+
+
+def _stored_summary(results: Path, index: BundleIndex, place: str) -> Summary[Any]:
+    model = SUMMARY_BY_KIND.get(index.results if place == "." else "comparison")
+    if model is None:
+        raise UnreadableBundleError(f"{INDEX_FILE}: results: {index.results!r} is no kind of results")
+    return read_model(results / place / SUMMARY_FILE, model)
+
+
+def _signer(folder: Path, allowed: Path) -> str:
+    signature = folder / SIGNATURE_FILE
+    if not signature.is_file():
+        raise FailedError("the bundle is not signed")
+    return signer_of((folder / INDEX_FILE).read_bytes(), signature.read_bytes(), allowed)
+
+
+def _part(folder: Path, index: BundleIndex, part: str) -> Iterator[Problem]:
+    """What is wrong in a comparison."""
+    try:
+        result = read_comparison(folder / RESULTS_PART / part)
+    except _UNREADABLE as error:
+        yield Problem(RECORDS, part, _described(error))
+        return
+    for path in (error.path for errors in result.left_out.values() for error in errors):
+        yield Problem(RECORDS, part, f"{path.relative_to(folder)} cannot be read")
+    for words, check in _CHECKS.items():
+        try:
+            yield from check(result)
+        except _UNREADABLE as error:
+            yield Problem(RECORDS, part, f"it could not be checked whether {words}: {_described(error)}")
+    files = {
+        variant.id: folder / index.schema_files[key]
+        for variant in result.manifest.variants
+        if (key := schema_key(part, variant.id)) in index.schema_files
+    }
+    yield from check_schema_files(result, files)
+
+
+def _figures(
+    results: Path, index: BundleIndex, places: list[str], summarise: Summarise
+) -> tuple[dict[str, Summary[Any]], int, list[str], list[Problem]]:
+    """The summaries, how many of their figures were computed again, those that could not be, and those that came out otherwise."""
+    summaries: dict[str, Summary[Any]] = {}
+    problems: list[Problem] = []
+    unverified: list[str] = []
+    figures = 0
+    for place in places:
+        where = "/".join(filter(None, [place.strip("."), SUMMARY_FILE]))
+        try:
+            stored = _stored_summary(results, index, place)
+            computed = summarise(results / place)
+        except UnreadableBundleError:
+            raise
+        except _UNREADABLE as error:
+            problems.append(Problem(FIGURES, where, _described(error)))
+            continue
+        summaries[place] = stored
+        figures += computed_count(stored)
+        listed = set(index.unverifiable)
+        for difference in differences(stored, computed):
+            name = "/".join(filter(None, [place.strip("."), difference.path]))
+            if name in listed and not index.with_operations and may_need_logs(difference.path, computed):
+                unverified.append(f"{name} (it needs the log of operations)")
+            else:
+                problems.append(Problem(FIGURES, where, str(difference)))
+    return summaries, figures - len(unverified), unverified, problems
+
+
+def _described(error: Exception) -> str:
+    return (
+        str(error) if isinstance(error, SensorbenchError) else f"what was recorded is not sound ({type(error).__name__}: {error})"
+    )
