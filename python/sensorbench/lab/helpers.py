@@ -21,7 +21,7 @@ def compiled(sources: Path, software: Path, java: Java, *others: Path) -> Path:
     folder = software / f"helpers-{_hash(files, others)}"
     if folder.exists():
         return folder
-    with locked(software_folder() / "lock"):
+    with locked(software_folder() / f"lock-{folder.name}"):
         if not folder.exists():
             with tempfile.TemporaryDirectory(dir=software, prefix="helpers-") as draft:
                 classes = Path(draft) / "classes"

@@ -11,6 +11,7 @@ import sys
 import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,7 +54,8 @@ class Source(ABC):
             return self.folder
         if missing := self.missing():
             raise FailedError(f"{self.name} {self.version} cannot be had here: {missing}")
-        with locked(software_folder() / "lock"):
+        # Whoever wants other software does not wait for a build that takes minutes.
+        with locked(software_folder() / f"lock-{self.folder.name}"):
             if not self.is_there:
                 with tempfile.TemporaryDirectory(dir=software_folder(), prefix=f"{self.name}-") as folder:
                     unpacked = Path(folder) / "unpacked"
@@ -83,7 +85,8 @@ class MavenJar(Source):
         import tarfile
         import zipfile
 
-        run_tool(["mvn", "-q", "-B", "dependency:copy", f"-Dartifact={self.coordinates}", f"-DoutputDirectory={folder}"])
+        with _alone("mvn"):
+            run_tool(["mvn", "-q", "-B", "dependency:copy", f"-Dartifact={self.coordinates}", f"-DoutputDirectory={folder}"])
         (jar,) = folder.glob("*.jar")
         found = hashlib.sha256(jar.read_bytes()).hexdigest()
         if found != self.sha256:
@@ -191,6 +194,11 @@ class MavenJars(Source):
         return sorted((self.get() / "lib").glob("*.jar"))
 
 
+def _alone(tool: str) -> AbstractContextManager[None]:
+    """Waits for others here who use a tool whose own cache bears one at a time."""
+    return locked(software_folder() / f"lock-{tool}")
+
+
 def _missing_maven() -> str | None:
     return None if is_on_path("mvn") else "mvn is not installed (apt-get install maven)"
 
@@ -201,7 +209,8 @@ def _get_jars(name: str, dependencies: Sequence[str], jars: Path, output: str, s
         pom = Path(project) / "pom.xml"
         pom.write_text(_POM.format(name=name, dependencies="".join(dependencies)), encoding="utf-8")
         goal = ["mvn", "-q", "-B", "dependency:copy-dependencies", f"-DoutputDirectory={jars}", "-DincludeScope=runtime"]
-        run_tool(goal, cwd=Path(project))
+        with _alone("mvn"):
+            run_tool(goal, cwd=Path(project))
     lines = [f"{jar.name} {hashlib.sha256(jar.read_bytes()).hexdigest()}" for jar in sorted(jars.glob("*.jar"))]
     found = hashlib.sha256("\n".join(lines).encode()).hexdigest()
     if found != sha256:
@@ -231,7 +240,8 @@ class DebianPackages(Source):
             try:
                 run_tool(["apt-get", "download", "-qq", *self.packages], cwd=Path(downloads))
             except FailedError:
-                run_tool(["apt-get", "update", "-qq"])
+                with _alone("apt-get"):
+                    run_tool(["apt-get", "update", "-qq"])
                 run_tool(["apt-get", "download", "-qq", *self.packages], cwd=Path(downloads))
             for package in sorted(Path(downloads).glob("*.deb")):
                 run_tool(["dpkg-deb", "-x", str(package), str(folder)])

@@ -86,7 +86,7 @@ def compiled(source: Path, jars: list[Path]) -> Path:
     folder = software_folder() / f"spark-{source.stem}-{hashlib.sha256(fingerprint.encode()).hexdigest()[:12]}"
     jar = folder / f"{source.stem}.jar"
     if not jar.exists():
-        with locked(software_folder() / "lock"):
+        with locked(software_folder() / f"lock-{folder.name}"):
             classes = folder / "classes"
             places = ":".join([f"{SparkPackage.installed().folder / 'jars'}/*", *map(str, jars)])
             options = ["--release", _RELEASE, "-proc:none", "-nowarn", "-cp", places]
