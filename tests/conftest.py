@@ -31,6 +31,7 @@ from tests.servers import (
     make_no_lab,
     make_quick_java,
     mark_by_fixtures,
+    needs_servers,
     refuse_unmarked,
     share_addresses,
 )
@@ -94,6 +95,8 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     if home := item.config.stash[_LAB_HOME]:
         # A test that patched the variable has put back what it found, which was that of a test without servers.
         os.environ["SENSORBENCH_LAB"] = str(home)
+    if _servers is not None and not needs_servers(item):
+        _servers.stop()
     refuse_unmarked(item, item.config.stash[_NO_LAB])
     if item.get_closest_marker("cluster"):
         have_quick_java(item, item.config.stash[_QUICK_JAVA])

@@ -66,9 +66,17 @@ class LabServers(Mapping[str, lab.Instance]):
         """Those that run."""
         return list(self._started.values())
 
+    def stop(self) -> None:
+        """Stops those that run; a test that takes one again starts it anew."""
+        for instance in self._started.values():
+            lab.down(instance.name)
+        self._started.clear()
+
 
 # The test that is carried out.
 _current: pytest.Item | None = None
+# The modules that have tests with servers.
+_with_servers: set[Path] = set()
 
 
 def mark_by_fixtures(items: list[pytest.Item]) -> None:
@@ -77,8 +85,15 @@ def mark_by_fixtures(items: list[pytest.Item]) -> None:
         if LAB_FIXTURE in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.server)
     check_long([item for item in items if item.get_closest_marker("long")])
-    first = {item.path for item in items if item.get_closest_marker("server")}
-    items.sort(key=lambda item: (group_of(item.nodeid) != _LARGE_GROUP, item.path not in first))
+    _with_servers.update(item.path for item in items if item.get_closest_marker("server"))
+    items.sort(key=lambda item: (group_of(item.nodeid) != _LARGE_GROUP, not needs_servers(item)))
+
+
+def needs_servers(item: pytest.Item) -> bool:
+    """Whether this test or another one of its module needs servers. All together they take half a processor while nobody asks them anything, so
+    that they are stopped where none does.
+    """
+    return item.path in _with_servers
 
 
 def group_of(nodeid: str) -> str:
