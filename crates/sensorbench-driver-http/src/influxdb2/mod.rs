@@ -119,7 +119,7 @@ impl Protocol for Influxdb2 {
     fn about(&self) -> About {
         if self.reads_flux {
             let summary = "time series with tags and fields: InfluxDB 2, line protocol and Flux";
-            return About { schemas: "flux", ..About::server("influxdb2+flux", summary) };
+            return About::server("influxdb2+flux", summary);
         }
         About {
             schemas: "influxdb",
