@@ -53,7 +53,9 @@ def reference() -> str:
             continue
         done.add(described_as)
         others = json.loads(_engine.databases())
-        names = [other["name"] for other in others if key(other["name"], other["dialect"], embedded=other["embedded"]) == described_as]
+        names = [
+            other["name"] for other in others if key(other["name"], other["dialect"], embedded=other["embedded"]) == described_as
+        ]
         known = options_of(entry["name"], embedded=entry["embedded"])
         own = [option for option in known if entry["embedded"] or option not in described()[SERVER]]
         parts.append(_section(", ".join(map(code, (f"{name}:" for name in names))), described_as, own))

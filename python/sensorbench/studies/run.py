@@ -220,6 +220,7 @@ def _other_target(study: Study, text: str) -> TargetSpec:
 
 def _layouts(study: Study, grid: Grid, target: TargetSpec, options: StudyOptions) -> list[Layout]:
     """The layouts for a target, of those that the user wants; of a server that the lab starts, those that its version takes."""
+
     def takes(layout: Layout) -> bool:
         schema = load_schema(layout.schema_, operations=study.file.operations, database=target.database.dialect)
         return lab_takes(target, schema)

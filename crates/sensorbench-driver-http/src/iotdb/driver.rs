@@ -10,10 +10,10 @@ use sensorbench_driver::{
 };
 
 use super::answer;
+use super::place::Place;
 use super::precision::Precision;
 use super::session::{Connector, Prepared, reading, running};
 use super::statement::{Statement, literal};
-use super::place::Place;
 use super::table::{Found, IotdbSchema, Table};
 use super::tree::{self, Series};
 use crate::connection::Call;

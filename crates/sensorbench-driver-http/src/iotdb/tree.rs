@@ -107,7 +107,8 @@ fn append(
     for row in 0..count {
         for (column, values) in &all {
             let unit = if column.value_type == Type::Timestamp { precision.unit_us() } else { 1 };
-            let value = values.get(row).ok_or_else(|| ConversionError("the columns of the answer differ in length".to_owned()))?;
+            let value =
+                values.get(row).ok_or_else(|| ConversionError("the columns of the answer differ in length".to_owned()))?;
             push(rows, column.value_type, value, unit).map_err(|error| error.at("column", &column.name))?;
         }
         rows.end_row();
@@ -165,9 +166,8 @@ impl Series {
         if measurements.is_empty() {
             return Err("no column becomes a measurement: all are nodes or the time".to_owned());
         }
-        let of_measurements = |text: &dyn Fn(&Measurement) -> String| {
-            format!("[{}]", measurements.iter().map(text).collect::<Vec<_>>().join(","))
-        };
+        let of_measurements =
+            |text: &dyn Fn(&Measurement) -> String| format!("[{}]", measurements.iter().map(text).collect::<Vec<_>>().join(","));
         Ok(Self {
             path: format!("{}.{table}", root(namespace)),
             columns: columns.iter().map(|column| column.name.clone()).collect(),
@@ -332,7 +332,9 @@ mod tests {
 
     #[test]
     fn columns_are_nodes_or_measurements_or_the_time() {
-        assert!(series(&[("site", Type::Integer), ("measured", Type::Timestamp)]).unwrap_err().contains("no column becomes sensor"));
+        assert!(
+            series(&[("site", Type::Integer), ("measured", Type::Timestamp)]).unwrap_err().contains("no column becomes sensor")
+        );
         let nodes = [("site", Type::Integer), ("sensor", Type::Text)];
         assert!(series(&nodes).unwrap_err().contains("no column becomes time; there are site, sensor"));
         let timed = [nodes[0], nodes[1], ("time", Type::Timestamp)];
