@@ -16,6 +16,8 @@ use crate::template::{append_number, quoted, tag_text};
 /// The rows of an answer, more than which are an error of the server.
 const MAX_ROWS: i32 = i32::MAX;
 const TIME: &str = "time";
+/// The column that answers have first where they are aligned by device: a path, which is left out.
+const DEVICE: &str = "Device";
 
 /// For each table the columns that are nodes of its paths, in their order.
 pub type Paths = BTreeMap<String, Vec<String>>;
@@ -51,8 +53,12 @@ pub fn read(reply: &Reply, columns: &[Column], precision: Precision, rows: &mut 
     if !reply.status.is_success() {
         return Err(DriverError::Statement(reply.shown()));
     }
-    let (mut times, mut values) = (Vec::new(), None);
+    let (mut times, mut values, mut has_device) = (Vec::new(), None, false);
     let read = Reader::new(&reply.body).object(|reader, key| match key.as_ref() {
+        "expressions" => {
+            has_device = scalars(reader)?.first() == Some(&Scalar::Text(DEVICE.into()));
+            Ok(())
+        }
         "timestamps" => {
             times = scalars(reader)?;
             Ok(())
@@ -76,7 +82,8 @@ pub fn read(reply: &Reply, columns: &[Column], precision: Precision, rows: &mut 
             return Err(DriverError::Statement(said));
         }
     };
-    append(&times, &values, columns, precision, rows).map_err(|error| DriverError::Data(error.to_string()))
+    append(&times, &values[usize::from(has_device)..], columns, precision, rows)
+        .map_err(|error| DriverError::Data(error.to_string()))
 }
 
 /// The values of a list; none where there is null in its place.
