@@ -34,7 +34,8 @@ def load_variant(
     with_snapshot: bool = False,
 ) -> LoadReport:
     """Loads a variant into its target and tells how that went. Raises NamespaceError, FailedError when rows are lost, and
-    UsageError where the schema needs a later version of the database."""
+    UsageError where the schema needs a later version of the database.
+    """
     _log_statements(variant, schema)
     check_version(variant, target)
     before = _snapshot(variant, target) if with_snapshot else None
