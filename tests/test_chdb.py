@@ -15,7 +15,7 @@ import pytest
 
 from sensorbench import _engine, lab
 from sensorbench.errors import UsageError
-from sensorbench.lab import chdb
+from sensorbench.lab.databases import chdb
 from sensorbench.runner import parse_target
 from sensorbench.runner.variants import Variant
 from sensorbench.runner.versions import check_version, lab_takes

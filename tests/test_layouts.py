@@ -171,6 +171,11 @@ def test_layouts_of_clickhouse_and_iotdb_answer_like_duckdb_after_writing(
     )
     assert len(layouts) == 4
     check_written(carried_out(cli, tmp_path, layouts, "append_reading", operations=40), layouts, is_slow=True)
+    # Totals are sums of doubles, which are compared within a tolerance, and null where there is nothing.
+    (tmp_path / "totals").mkdir()
+    totals = [choice for dialect in TOGETHER for choice in of(dialect, "get_total")]
+    assert {choice.dialect for choice in totals} == set(TOGETHER)
+    assert carried_out(cli, tmp_path / "totals", totals, "get_total", operations=20)["answers_equal"] is True
 
 
 def test_what_was_known_when_in_cassandra_and_others(cli: Cli, lab_servers: dict[str, lab.Instance], tmp_path: Path) -> None:

@@ -80,7 +80,8 @@ fn types_of_today(path: &Path) {
         let rows = request.rows.iter();
         rows.map(|row| (0..row.columns()).map(|place| row.value(place).to_value()).collect::<Vec<_>>()).collect::<Vec<_>>()
     };
-    let row = |sensor: &str, time: i64, value: f64| vec![Value::Text(sensor.into()), Value::Timestamp(time), Value::Double(value)];
+    let row =
+        |sensor: &str, time: i64, value: f64| vec![Value::Text(sensor.into()), Value::Timestamp(time), Value::Double(value)];
     let hostile = "\n;\n'\\ -- FORMAT Values (\0);";
     for written in [row("a", 1, 5.0), row("a", 1, 3.0), row(hostile, -1, 0.1 + 0.2)] {
         execute(1, &written);

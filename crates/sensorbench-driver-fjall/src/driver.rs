@@ -42,14 +42,18 @@ impl FjallDriver {
     /// The error of the database with the folder that it is about: on whose disk there is no room, for example.
     fn at_path(&self, error: DriverError) -> DriverError {
         match error {
-            DriverError::Statement(message) => DriverError::Statement(format!("{}: {message}", self.target.folder.path.display())),
+            DriverError::Statement(message) => {
+                DriverError::Statement(format!("{}: {message}", self.target.folder.path.display()))
+            }
             other => other,
         }
     }
 
     fn opened(&self) -> Result<Opened, DriverError> {
         let opened = self.lock().clone();
-        opened.ok_or_else(|| DriverError::Namespace(format!("{}: no schema was created or attached", self.target.folder.path.display())))
+        opened.ok_or_else(|| {
+            DriverError::Namespace(format!("{}: no schema was created or attached", self.target.folder.path.display()))
+        })
     }
 }
 

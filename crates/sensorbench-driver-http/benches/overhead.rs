@@ -206,8 +206,7 @@ fn parameters(bench: &Bench, operation: &str, ids: &[i64]) -> RecordBatch {
     if operation == "write" {
         return bench.rows_of(ids.iter().copied());
     }
-    let times =
-        |offset: i64| array_of(Type::Timestamp, ids.iter().map(|id| ValueRef::Timestamp((id + offset) * bench.unit_us)));
+    let times = |offset: i64| array_of(Type::Timestamp, ids.iter().map(|id| ValueRef::Timestamp((id + offset) * bench.unit_us)));
     RecordBatch::try_from_iter([("from", times(0)), ("to", times(RANGE * bench.step))]).expect("columns of one length")
 }
 

@@ -2,9 +2,9 @@
 //! the crate that it calls, what it takes and gives in `python/sensorbench/_engine.pyi`.
 
 mod arrow_tables;
-mod digest;
 #[cfg(feature = "chdb")]
 mod chdb_library;
+mod digest;
 #[cfg(feature = "duckdb")]
 mod duckdb_library;
 mod encodings;

@@ -78,6 +78,8 @@ class LabDatabase(ABC):
     # What else a node listens on; these ports are always the same.
     other_ports: tuple[int, ...] = ()
     sources: tuple[Source, ...]
+    # What the server says of its version, where the first source does not name it.
+    server_version: str = ""
     # The least number of nodes, which is also the usual one; more than one for clusters.
     nodes: int = 1
     # Whether each of these nodes may be given replicas of its own.

@@ -1,8 +1,8 @@
 """Which kinds of database the lab can start, and what else. Adding one is one file and one line here."""
 
 from sensorbench.errors import UsageError
-from sensorbench.lab import chdb
 from sensorbench.lab.database import LabCluster, LabDatabase
+from sensorbench.lab.databases import chdb
 from sensorbench.lab.databases.cassandra import Cassandra
 from sensorbench.lab.databases.clickhouse import Clickhouse
 from sensorbench.lab.databases.ferretdb import Ferretdb, FerretdbPostgresql
@@ -44,7 +44,7 @@ LAB_DATABASES: dict[str, LabDatabase] = {
 }
 
 # Libraries of embedded databases that are got when a target first needs them.
-LIBRARIES: dict[str, Source] = {"chdb": chdb.SOFTWARE}
+LIBRARIES: dict[str, Source] = {chdb.NAME: chdb.SOFTWARE}
 
 # What the lab starts: databases, and what computes and stores files beside them, which is no target.
 LAB_SERVERS: dict[str, LabDatabase] = {**LAB_DATABASES, Spark.name: Spark(), Hdfs.name: Hdfs()}

@@ -12,7 +12,7 @@ from sensorbench.schemas.schema import Schema
 def lab_takes(target: TargetSpec, schema: Schema) -> bool:
     """Whether what the lab starts for a target is of a version that a schema needs; True where the lab starts nothing, and nobody knows yet."""
     started = lab.LAB_DATABASES.get(target.database.name) if target.place != "url" else None
-    return started is None or not is_before(started.sources[0].version, schema.file.min_version)
+    return started is None or not is_before(started.server_version or started.sources[0].version, schema.file.min_version)
 
 
 def check_version(variant: Variant, target: _engine.Target) -> None:

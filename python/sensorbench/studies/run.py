@@ -143,7 +143,9 @@ def _targets_of_parts(study: Study, parts: dict[str, StudyPart], options: StudyO
     """
     targets = {name: _targets(study, options.targets or part.targets, options) for name, part in parts.items()}
     _check_nodes(study, options, [target for of_part in targets.values() for target in of_part])
-    fitting = {name: [target for target in targets[name] if _layouts(study, part, target, options)] for name, part in parts.items()}
+    fitting = {
+        name: [target for target in targets[name] if _layouts(study, part, target, options)] for name, part in parts.items()
+    }
     named = next(iter(targets.values()))
     homeless = [target for target in named if not any(target in of_part for of_part in fitting.values())]
     if (options.targets and homeless) or not any(fitting.values()):

@@ -9,11 +9,7 @@ use super::prefix::prefix;
 use super::{Bench, Case, NAMESPACE, RANGE, READS, WRITES, read, schema, seconds, value, write};
 
 /// A bench of one of both, of which a hand-written loop sends these messages and counts the rows of these exports.
-fn bench(
-    database: &'static dyn Database,
-    messages: [fn(i64) -> Message; 3],
-    exported: fn(&[u8], i64) -> usize,
-) -> Bench {
+fn bench(database: &'static dyn Database, messages: [fn(i64) -> Message; 3], exported: fn(&[u8], i64) -> usize) -> Bench {
     let create = json!({"points": {
         "t": {"fields": ["value"], "time": "id"},
         "w": {"fields": ["value"], "time": "id"},

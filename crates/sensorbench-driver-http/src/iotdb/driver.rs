@@ -10,10 +10,10 @@ use sensorbench_driver::{
 };
 
 use super::answer;
+use super::place::Place;
 use super::precision::Precision;
 use super::session::{Connector, Prepared, reading, running};
 use super::statement::{Statement, literal};
-use super::place::Place;
 use super::table::{Found, IotdbSchema, Table};
 use super::tree::{self, Series};
 use crate::connection::Call;
@@ -162,9 +162,10 @@ impl IotdbDriver {
         schema.sql.tables().iter().try_for_each(|(table, _)| self.filled(schema, table).map(drop))
     }
 
-    /// The values of a statement of the tree model that returns one column of them.
-    fn of_tree(&self, statement: &str, value_type: Type) -> Result<Vec<Value>, DriverError> {
-        let columns = [Column { name: "value".to_owned(), value_type, computed: false }];
+    /// The values in the first column of what a statement of the tree model returns.
+    fn of_tree(&self, statement: &str, types: &[Type]) -> Result<Vec<Value>, DriverError> {
+        let column = |value_type: &Type| Column { name: "value".to_owned(), value_type: *value_type, computed: false };
+        let columns: Vec<_> = types.iter().map(column).collect();
         let mut rows = Rows::new();
         tree::read(&self.control.ask(tree::reading(statement))?, &columns, Precision::Micros, &mut rows)?;
         Ok(rows.iter().map(|row| row.value(0).to_value()).collect())
@@ -173,10 +174,10 @@ impl IotdbDriver {
     /// Removes sensorbench's database of the tree model; one without a marker is somebody's, and is an error.
     fn remove_tree(&self) -> Result<(), DriverError> {
         let root = tree::root(self.database());
-        if self.of_tree(&format!("SHOW CHILD PATHS {root}"), Type::Text)?.is_empty() {
+        if self.of_tree(&format!("SHOW CHILD PATHS {root}"), &[Type::Text; 2])?.is_empty() {
             return Ok(());
         }
-        let mark = self.of_tree(&format!("SELECT mark FROM {root}.{MARKER_TABLE}"), Type::Text)?;
+        let mark = self.of_tree(&format!("SELECT mark FROM {root}.{MARKER_TABLE}"), &[Type::Text])?;
         if !mark.into_iter().filter_map(text).any(|mark| Marker::parse(&mark).is_some()) {
             return Err(DriverError::Namespace(format!("{}: {root} is somebody's database of the tree model", self.namespace())));
         }
@@ -324,7 +325,7 @@ impl Driver for IotdbDriver {
         if schema.paths.is_some()
             && let Place::Series(series) = self.filled(&schema, table)?
         {
-            let counts = self.of_tree(&series.count(), Type::Integer)?;
+            let counts = self.of_tree(&series.count(), &[Type::Integer])?;
             return Ok(counts.iter().map(|count| if let Value::Integer(count) = count { *count as u64 } else { 0 }).sum());
         }
         let rows = self.rows(self.database(), &format!("SELECT count(*) FROM {}", quoted(table)), &[Type::Integer])?;

@@ -102,8 +102,7 @@ mod tests {
             statement: serde_json::json!({"statement": statement}),
         };
         let statement =
-            Statement::of(&operation("SELECT ':a' FROM r WHERE a = :a@text AND n = :a AND b = :b AND time = :t;"), None)
-                .unwrap();
+            Statement::of(&operation("SELECT ':a' FROM r WHERE a = :a@text AND n = :a AND b = :b AND time = :t;"), None).unwrap();
         let values = [Value::Integer(-7), Value::Text("' OR 1 = 1 -- \\".into()), Value::Timestamp(2_000)];
         assert_eq!(
             statement.text(Precision::Micros, &values).unwrap(),
@@ -112,9 +111,14 @@ mod tests {
         assert!(statement.text(Precision::Millis, &values).unwrap().ends_with("time = 2"));
         let finer = [values[0].clone(), values[1].clone(), Value::Timestamp(2_001)];
         assert!(statement.text(Precision::Millis, &finer).unwrap_err().to_string().contains("timestamp_precision"));
-        assert!(Statement::of(&operation("SELECT :a@us"), None).is_err() && Statement::of(&operation("SELECT :c"), None).is_err());
+        assert!(
+            Statement::of(&operation("SELECT :a@us"), None).is_err() && Statement::of(&operation("SELECT :c"), None).is_err()
+        );
         let of_tree = Statement::of(&operation("SELECT v FROM {r}.:a@text.:b@text WHERE v = :b"), Some("d")).unwrap();
         let hostile = [Value::Integer(7), Value::Text("x`.** --'".into()), Value::Timestamp(0)];
-        assert_eq!(of_tree.text(Precision::Micros, &hostile).unwrap(), "SELECT v FROM root.d.r.`7`.`x``.** --'` WHERE v = 'x`.** --'''");
+        assert_eq!(
+            of_tree.text(Precision::Micros, &hostile).unwrap(),
+            "SELECT v FROM root.d.r.`7`.`x``.** --'` WHERE v = 'x`.** --'''"
+        );
     }
 }

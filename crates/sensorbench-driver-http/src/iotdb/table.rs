@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use sensorbench_driver::{
-    ConversionError, Parameter, Schema, SchemaError, SqlSchema, Type, ValueRef, parse_part,
-};
+use sensorbench_driver::{ConversionError, Parameter, Schema, SchemaError, SqlSchema, Type, ValueRef, parse_part};
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 

@@ -16,6 +16,8 @@ use crate::template::{append_number, quoted, tag_text};
 /// The rows of an answer, more than which are an error of the server.
 const MAX_ROWS: i32 = i32::MAX;
 const TIME: &str = "time";
+/// The column that answers have first where they are aligned by device: a path, which is left out.
+const DEVICE: &str = "Device";
 
 /// For each table the columns that are nodes of its paths, in their order.
 pub type Paths = BTreeMap<String, Vec<String>>;
@@ -51,8 +53,12 @@ pub fn read(reply: &Reply, columns: &[Column], precision: Precision, rows: &mut 
     if !reply.status.is_success() {
         return Err(DriverError::Statement(reply.shown()));
     }
-    let (mut times, mut values) = (Vec::new(), None);
+    let (mut times, mut values, mut has_device) = (Vec::new(), None, false);
     let read = Reader::new(&reply.body).object(|reader, key| match key.as_ref() {
+        "expressions" => {
+            has_device = scalars(reader)?.first() == Some(&Scalar::Text(DEVICE.into()));
+            Ok(())
+        }
         "timestamps" => {
             times = scalars(reader)?;
             Ok(())
@@ -76,7 +82,8 @@ pub fn read(reply: &Reply, columns: &[Column], precision: Precision, rows: &mut 
             return Err(DriverError::Statement(said));
         }
     };
-    append(&times, &values, columns, precision, rows).map_err(|error| DriverError::Data(error.to_string()))
+    append(&times, &values[usize::from(has_device)..], columns, precision, rows)
+        .map_err(|error| DriverError::Data(error.to_string()))
 }
 
 /// The values of a list; none where there is null in its place.
@@ -107,7 +114,8 @@ fn append(
     for row in 0..count {
         for (column, values) in &all {
             let unit = if column.value_type == Type::Timestamp { precision.unit_us() } else { 1 };
-            let value = values.get(row).ok_or_else(|| ConversionError("the columns of the answer differ in length".to_owned()))?;
+            let value =
+                values.get(row).ok_or_else(|| ConversionError("the columns of the answer differ in length".to_owned()))?;
             push(rows, column.value_type, value, unit).map_err(|error| error.at("column", &column.name))?;
         }
         rows.end_row();
@@ -165,9 +173,8 @@ impl Series {
         if measurements.is_empty() {
             return Err("no column becomes a measurement: all are nodes or the time".to_owned());
         }
-        let of_measurements = |text: &dyn Fn(&Measurement) -> String| {
-            format!("[{}]", measurements.iter().map(text).collect::<Vec<_>>().join(","))
-        };
+        let of_measurements =
+            |text: &dyn Fn(&Measurement) -> String| format!("[{}]", measurements.iter().map(text).collect::<Vec<_>>().join(","));
         Ok(Self {
             path: format!("{}.{table}", root(namespace)),
             columns: columns.iter().map(|column| column.name.clone()).collect(),
@@ -332,7 +339,9 @@ mod tests {
 
     #[test]
     fn columns_are_nodes_or_measurements_or_the_time() {
-        assert!(series(&[("site", Type::Integer), ("measured", Type::Timestamp)]).unwrap_err().contains("no column becomes sensor"));
+        assert!(
+            series(&[("site", Type::Integer), ("measured", Type::Timestamp)]).unwrap_err().contains("no column becomes sensor")
+        );
         let nodes = [("site", Type::Integer), ("sensor", Type::Text)];
         assert!(series(&nodes).unwrap_err().contains("no column becomes time; there are site, sensor"));
         let timed = [nodes[0], nodes[1], ("time", Type::Timestamp)];

@@ -98,7 +98,8 @@ pub fn does_as_stated() {
 /// In the tree model, a sensor is a node of a path, whatever it is called.
 fn keeps_devices_of_the_tree_model() {
     let column = |name: &str, value_type: &str| json!({"name": name, "type": value_type});
-    let columns = json!([column("sensor", "text"), column("time", "timestamp"), column("value", "double"), column("label", "text")]);
+    let columns =
+        json!([column("sensor", "text"), column("time", "timestamp"), column("value", "double"), column("label", "text")]);
     let range = json!([column("sensor", "text"), column("from", "timestamp"), column("to", "timestamp")]);
     let of_tree = schema(json!({
         "create": {"paths": {"t": ["sensor"]}},
@@ -165,7 +166,10 @@ fn keeps_devices_of_the_tree_model() {
     let tree = |path: &str, statement: &str| request(path, Some(&json!({"sql": statement}).to_string())).1;
     tree("/rest/v2/nonQuery", "INSERT INTO root.stated.mine(timestamp, v) VALUES (1, 7.0)");
     let refused = driver.guard(&owner()).create(&of_tree, "", Intent::Create).unwrap_err();
-    assert!(refused.kind() == ErrorKind::Namespace && refused.to_string().contains("somebody's database of the tree"), "{refused}");
+    assert!(
+        refused.kind() == ErrorKind::Namespace && refused.to_string().contains("somebody's database of the tree"),
+        "{refused}"
+    );
     assert!(tree("/rest/v2/query", "SELECT v FROM root.stated.mine").contains("7.0"));
     tree("/rest/v2/nonQuery", "DELETE DATABASE root.stated");
     driver.guard(&owner()).create(&of_tree, "", Intent::Replace).unwrap();

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use sensorbench_driver::contract::{Keeps, Subject, check, owner};
-use sensorbench_driver::{Driver, ErrorKind, Intent, Schema, Value};
+use sensorbench_driver::{Driver, Intent, Schema, Value};
 use sensorbench_driver_http::OPENTSDB;
 use serde_json::{Value as Json, json};
 
@@ -168,9 +168,7 @@ fn says_what_is_in_of_a_refused_batch(driver: &dyn Driver) {
 
 /// The server takes each point of a request by itself, and names those that it refused.
 fn takes_each_point_by_itself() {
-    let point = |metric: &str, value: &str| {
-        json!({"metric": metric, "timestamp": DAY_US / SECOND_US, "value": value, "tags": {"sensor": "a"}})
-    };
+    let point = |metric: &str, value: &str| json!({"metric": metric, "timestamp": DAY_US / SECOND_US, "value": value, "tags": {"sensor": "a"}});
     let points = json!([point("partly.in", "1"), point("partly.in", "no number"), point("partly.too", "2")]);
     let (status, body) = request("/api/put?details&sync", Some(&points.to_string()));
     let answer: Json = serde_json::from_str(&body).unwrap();

@@ -21,7 +21,7 @@ pub fn range() -> Json {
 /// Readings with a tag and a value: how all of a sensor are read, how the greatest of a range is, and further operations.
 pub fn readings(read: &Json, peak: &Json, further: &[Json]) -> Schema {
     let parameters = json!([column("sensor", "text"), column("time", "timestamp"), column("value", "double")]);
-    let operations = [
+    let shared = [
         json!({
             "name": "read",
             "parameters": [column("sensor", "text")],
@@ -31,10 +31,11 @@ pub fn readings(read: &Json, peak: &Json, further: &[Json]) -> Schema {
         json!({"name": "peak", "parameters": range(), "columns": [column("value", "double")], "statement": peak}),
         json!({"name": "write", "parameters": parameters, "statement": {"write": "t"}}),
     ];
+    let operations = [&shared, further].concat();
     schema(json!({
         "create": {"points": {"t": {"tags": ["sensor"], "fields": ["value"]}}},
         "tables": {"t": parameters},
-        "operations": [&operations, further].concat(),
+        "operations": operations,
     }))
 }
 

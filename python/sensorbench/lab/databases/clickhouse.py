@@ -61,6 +61,7 @@ class Clickhouse(LabDatabase):
     port = 8123
     other_ports = (_NATIVE_PORT, _INTERSERVER_PORT)
     sources = (DebianPackages("clickhouse", "debian", _PACKAGES),)
+    server_version = "18.16"
 
     memory_rule = (
         "half for all queries together (max_memory_usage_for_all_queries; more is refused) and a tenth for marks (mark_cache_size); "
