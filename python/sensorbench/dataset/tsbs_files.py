@@ -82,7 +82,7 @@ class _Hosts:
         if values["region"] not in REGIONS:
             raise ValueError(f"region={values['region']}; expected one of {', '.join(REGIONS)}")
         site, zone = REGIONS.index(values["region"]) + 1, int(host[1])
-        row = (site, zone, *(values[name] for name in TAGS))
+        row: tuple[int | str, ...] = (site, zone, *(values[name] for name in TAGS))
         if self.rows.setdefault(zone, row) != row:
             raise ValueError(f"{values['hostname']} has other tags than in a row before; expected one set of tags for each host")
         return site, zone

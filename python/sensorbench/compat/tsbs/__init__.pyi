@@ -1,6 +1,6 @@
 from .estimate import estimate_tsbs
 from .load import TsbsLoadBenchmark, plan_tsbs_load
-from .options import TsbsLoadOptions, TsbsOptions, TsbsRunOptions
+from .options import TsbsLoadOptions, TsbsRunOptions
 from .run import TsbsRunBenchmark, plan_tsbs_run
 from .summary import summarise_tsbs
 from .text import as_text
@@ -8,7 +8,6 @@ from .text import as_text
 __all__ = [
     "TsbsLoadBenchmark",
     "TsbsLoadOptions",
-    "TsbsOptions",
     "TsbsRunBenchmark",
     "TsbsRunOptions",
     "as_text",
