@@ -84,8 +84,8 @@ format: setup ## put all sources into form
 	@.venv/bin/ruff check --fix-only --quiet python tests benches docsite
 	@.venv/bin/ruff format --quiet python tests benches docsite
 
-bench: setup ## measure the client itself, with marks (ARGS="--quick" for a look)
-	@$(PYTHON) benches/bench.py $(ARGS)
+bench: setup ## measure the client itself, with marks and beside the last time on such a machine (ARGS="--quick" for a look)
+	@$(PYTHON) -m benches.bench $(ARGS)
 
 bench-clients: setup ## measure our client and loading against the databases' own tools, on servers of the lab
 	@$(PYTHON) -m benches.clients $(ARGS)
