@@ -39,7 +39,7 @@ def normal(generator: np.random.Generator, count: int) -> Floats:
 
 def heavy(generator: np.random.Generator, count: int) -> Floats:
     """Independent values of Student's t with 3 degrees of freedom, of standard deviation 1: noisy runners have spikes."""
-    return generator.standard_t(3, count) / np.sqrt(3.0)
+    return np.asarray(generator.standard_t(3, count) / np.sqrt(3.0))
 
 
 def skewed(generator: np.random.Generator, count: int) -> Floats:

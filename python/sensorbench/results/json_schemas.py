@@ -43,7 +43,7 @@ def json_schemas() -> dict[str, dict[str, Any]]:
     """The JSON Schema of each kind of manifest and summary, and of what a gate writes, by the name of its file."""
     manifests = {f"{_kind(model, 'Manifest')}-manifest": model for model in _MANIFESTS}
     summaries = {f"{_kind(model, 'Summary')}-summary": model for model in SUMMARIES}
-    all_models = {**manifests, **summaries, "gate": GateResult}
+    all_models: dict[str, type[BaseModel]] = {**manifests, **summaries, "gate": GateResult}
     return {name: {"$schema": _DIALECT, **model.model_json_schema()} for name, model in all_models.items()}
 
 
