@@ -30,7 +30,18 @@ from sensorbench.errors import UsageError
 ROOT = Path(__file__).parent.parent
 IMAGES, TRIED = ROOT / "docker/images.toml", ROOT / "docker/tried.json"
 START_S, EVERY_S = 300.0, 2.0
-STUDY = ("--dataset", "beijing-air-quality", "--scale", "0.002", "--operations", "40", "--repetitions", "3", "--drop-after", "--no-open")
+STUDY = (
+    "--dataset",
+    "beijing-air-quality",
+    "--scale",
+    "0.002",
+    "--operations",
+    "40",
+    "--repetitions",
+    "3",
+    "--drop-after",
+    "--no-open",
+)
 Step = Literal["passed", "failed", "not tried"]
 
 
