@@ -67,8 +67,8 @@ lint: setup ## check form and types
 	@cargo clippy --release --workspace --all-targets --quiet -- -D warnings
 	@# Those are left out of all targets, because cargo neither tests nor measures them unless they are named.
 	@cargo clippy --release --workspace --test contract --bench overhead --quiet -- -D warnings
-	@.venv/bin/ruff check python tests benches docsite
-	@.venv/bin/ruff format --check --quiet python tests benches docsite
+	@.venv/bin/ruff check python tests benches docsite docker
+	@.venv/bin/ruff format --check --quiet python tests benches docsite docker
 	@.venv/bin/mypy --no-error-summary
 	@$(PYTHON) -m mypy.stubtest sensorbench._engine --ignore-missing-stub --mypy-config-file pyproject.toml
 	@$(PYTHON) -m docsite.language
@@ -82,11 +82,11 @@ docs-outputs: setup ## execute the commands of the documentation and write what 
 
 format: setup ## put all sources into form
 	@cargo fmt --all
-	@.venv/bin/ruff check --fix-only --quiet python tests benches docsite
-	@.venv/bin/ruff format --quiet python tests benches docsite
+	@.venv/bin/ruff check --fix-only --quiet python tests benches docsite docker
+	@.venv/bin/ruff format --quiet python tests benches docsite docker
 
-bench: setup ## measure the client itself, with marks (ARGS="--quick" for a look)
-	@$(PYTHON) benches/bench.py $(ARGS)
+bench: setup ## measure the client itself, with marks and beside the last time on such a machine (ARGS="--quick" for a look)
+	@$(PYTHON) -m benches.bench $(ARGS)
 
 bench-clients: setup ## measure our client and loading against the databases' own tools, on servers of the lab
 	@$(PYTHON) -m benches.clients $(ARGS)

@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import quote
 
+from benches.own_history import ROOT, STORE, commit_of, keep_and_compare, own_result
 from rich.console import Console
 from rich.table import Table
 
@@ -85,6 +86,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="a tenth as long")
     parser.add_argument("--memory", action="store_true", help="also memory over a billion operations (minutes)")
     parser.add_argument("--overhead-only", action="store_true", help="only what drivers cost beside hand-written loops")
+    parser.add_argument("--no-history", action="store_true", help="keep the figures in no history")
     arguments = parser.parse_args()
     if not arguments.overhead_only:
         _measure_client(arguments)
@@ -105,6 +107,9 @@ def _measure_client(arguments: argparse.Namespace) -> None:
         for key, measured in value.items() if isinstance(value, dict) else [("", value)]:
             table.add_row(f"{name} {key}".strip(), _described(measured), AIMS.get(name, ""), TARGETS.get(name, ""))
     Console().print(table)
+    if not arguments.no_history:
+        print(f"\nBeside the last time on a machine of this type ({STORE.relative_to(ROOT)}):", flush=True)
+        Console().print(keep_and_compare(own_result(figures, quick=arguments.quick, commit=commit_of())))
     print("\nByte-array batches, a reading (wanted to decode regular ones: packed 1 to 2 ns, gorilla about 10):", flush=True)
     _cargo_bench("sensorbench-dataset", "encodings")
 

@@ -39,7 +39,7 @@ def normal(generator: np.random.Generator, count: int) -> Floats:
 
 def heavy(generator: np.random.Generator, count: int) -> Floats:
     """Independent values of Student's t with 3 degrees of freedom, of standard deviation 1: noisy runners have spikes."""
-    return generator.standard_t(3, count) / np.sqrt(3.0)
+    return np.asarray(generator.standard_t(3, count) / np.sqrt(3.0))
 
 
 def skewed(generator: np.random.Generator, count: int) -> Floats:
@@ -125,7 +125,7 @@ def gates_table(sessions: int) -> str:
         for deviation in DEVIATIONS:
             shares = gate_shares(ratio, deviation, sessions, seed=3)
             cells = f"{shares.slower:.1%} | {shares.not_slower:.1%} | {shares.undecided:.1%} | {shares.repetitions:.1f}"
-            rows.append(f"| {ratio - 1.0:.0%} | {np.expm1(deviation):.0%} | {cells} |")
+            rows.append(f"| {ratio - 1.0:.0%} | {np.expm1(deviation):.1%} | {cells} |")
     return "\n".join(rows)
 
 

@@ -1,6 +1,6 @@
 """Executes the steps of the composite action `.github/actions/gate` in a clean clone, without GitHub.
 
-    python -m docker.local_action experiment=docs/example/experiment.toml budget=5m
+    python -m docker.local_action experiment=docs/example/gate.toml budget=5m
 
 Inputs are words `name=value`; those that are not given are as the action has them. Prints outputs and summary, and ends as the action ends.
 """

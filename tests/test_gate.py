@@ -80,6 +80,29 @@ def test_a_dropped_index_is_found_and_named(cli: Cli, experiment: Path, tmp_path
     assert names == {"sqlite indexed base", "sqlite indexed base again", "sqlite heap head"}
 
 
+def test_a_setting_that_costs_is_found_and_named(cli: Cli, experiment: Path, tmp_path: Path) -> None:
+    sides = [f"sqlite:{tmp_path}/{name}.db?synchronous={value}" for name, value in (("a", "off"), ("b", "extra"))]
+    ended = cli(
+        "gate",
+        experiment,
+        "--base",
+        sides[0],
+        "--head",
+        sides[1],
+        "--set",
+        "workload.mix={ new_flow = 1 }",
+        "--set",
+        "workload.operations=100",
+        "--out",
+        tmp_path / "out",
+        "--no-open",
+    )
+    # Each commit of head waits for the disk, none of base does.
+    assert ended.exit_code == 1, ended.err
+    assert "slower: new_flow is" in ended.err
+    assert "synchronous: 0 → 3" in ended.out
+
+
 def test_a_budget_that_is_over_is_undecided_and_said(cli: Cli, experiment: Path, tmp_path: Path) -> None:
     badge = tmp_path / "badge.svg"
     ended = cli(

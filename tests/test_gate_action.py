@@ -29,8 +29,8 @@ def test_inputs_that_the_action_does_not_have(tmp_path: Path) -> None:
 @pytest.mark.long("measures a gate twice, in a clone of the repository")
 def test_the_action_fails_for_a_slower_head_and_says_so(tmp_path: Path) -> None:
     checkout = clone(ROOT, tmp_path / "clone")
-    common = {"experiment": "docs/example/experiment.toml", "budget": "2m"}
-    # The heap has no index by sensor: its second target is the slower one.
+    common = {"experiment": "docs/example/gate.toml"}
+    # Its second target has no index.
     slower = run_action(checkout, common)
     assert (slower.exit_code, slower.outputs["verdict"]) == (1, "slower")
     assert "**slower**" in slower.summary

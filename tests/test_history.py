@@ -9,6 +9,7 @@ from pathlib import Path
 import duckdb
 import numpy as np
 import pytest
+from benches.own_history import keep_and_compare, own_result
 
 from sensorbench.analysis.level_shifts import level_shifts, variation_within
 from sensorbench.history import HistoryStore, Selection, collect, series_of
@@ -262,3 +263,27 @@ def test_shifts_are_those_of_the_values() -> None:
     assert level_shifts(np.ones(30)) == []
     with pytest.raises(ValueError, match="above zero"):
         level_shifts(np.array([1.0, 0.0]))
+
+
+def test_our_own_benches_are_set_beside_the_last_time(tmp_path: Path) -> None:
+    store = tmp_path / "own.duckdb"
+    measured = {
+        "null_ops_per_s": 8e6,
+        "open_loop_p99_us": {"timer": 60.0, "spinning": 0.0},
+        "quick": True,
+        "driver_ceiling": {"a": None},
+    }
+    first = keep_and_compare(own_result(measured, quick=True, commit="one"), store)
+    assert [next(iter(column.cells)) for column in first.columns][:3] == ["null_ops_per_s", "8e+06 per s", "–"]
+    second = keep_and_compare(own_result({**measured, "null_ops_per_s": 4e6}, quick=True, commit="two"), store)
+    rows = list(zip(*(column.cells for column in second.columns), strict=True))
+    assert [row[0] for row in rows] == ["null_ops_per_s", "open_loop_p99_us timer"]
+    assert rows[0][3] == "0.500"
+    assert str(rows[0][4]).startswith("one, ")
+    # Full runs are another experiment.
+    assert "first entry" in next(
+        zip(
+            *(column.cells for column in keep_and_compare(own_result(measured, quick=False, commit=""), store).columns),
+            strict=True,
+        )
+    )

@@ -76,7 +76,7 @@ def markdown_text(result: GateResult) -> str:
             f"<!-- {_OURS} -->",
             f"### {result.title}: head is {_words(result)}",
             "",
-            f"{result.reason.capitalize()}.",
+            f"{result.reason}.",
             "",
             "| operation | base | head | head / base | detectable | verdict |",
             "|---|--:|--:|--:|--:|---|",

@@ -27,6 +27,8 @@ from sensorbench.results.summary.gate import GateOperation
 
 # The labels of the variants of a gate, in the order in which they are planned.
 SIDES = ("base", "base again", "head")
+# Smaller ratios are shown in percent.
+_IN_PERCENT = 2.0
 # With fewer repetitions nothing is known of what lies between them.
 _MIN_NOISE_RUNS = 3
 
@@ -55,15 +57,17 @@ def overall(operations: Sequence[GateOperation], margin: float, *, is_over_budge
     """The verdict of all operations together, and why."""
     by_verdict = {word: [each for each in operations if each.verdict == word] for word in ("slower", "undecided", "not slower")}
     if slower := by_verdict["slower"]:
-        return "slower", "; ".join(f"{each.operation} is {_share(each.ratio.value)} slower" for each in slower)
+        return "slower", "; ".join(f"{each.operation} is {_slower(each.ratio.value)}" for each in slower)
     if undecided := by_verdict["undecided"]:
         until = "within the budget" if is_over_budget else "within the repetitions"
         return "undecided", f"not decidable {until}: " + "; ".join(f"{each.operation}: {each.reason}" for each in undecided)
     return "not slower", f"no operation is slower by {formatting.percent(margin)} or more"
 
 
-def _share(ratio: float | None) -> str:
-    return formatting.percent((ratio or math.nan) - 1.0)
+def _slower(ratio: float | None) -> str:
+    if ratio is not None and ratio < _IN_PERCENT:
+        return f"{formatting.percent(ratio - 1.0)} slower"
+    return f"{formatting.times(ratio)} as slow"
 
 
 def _operation(result: ComparisonResult, operation: str, levels: Sequence[LookLevels], margin: float) -> GateOperation:

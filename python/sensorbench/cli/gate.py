@@ -107,7 +107,7 @@ def _print(result: GateResult, page: Path) -> None:
             each.operation,
             formatting.duration(each.base_s),
             formatting.duration(each.head_s),
-            formatting.significant(each.ratio.value),
+            "–" if each.ratio.value is None else formatting.significant(each.ratio.value),
             _interval(each.ratio),
             _interval(each.control),
             "–" if each.detectable is None else formatting.percent(each.detectable),

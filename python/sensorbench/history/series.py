@@ -12,6 +12,7 @@ from sensorbench.history.simulated import detectable_step
 from sensorbench.history.store import HistoryStore
 from sensorbench.results.history_entries import (
     VERSIONED,
+    Direction,
     HistoryChange,
     HistoryPoint,
     HistorySeries,
@@ -103,7 +104,9 @@ def _series(figures: Sequence[StoredFigure], machines: Machines, seed: int) -> H
     for shift in shifts:
         is_more = shift.ratio > 1.0
         is_worse = is_more != last.higher_is_better
-        words = ("more", "less") if last.unit == "bytes" or last.higher_is_better else ("slower", "faster")
+        words: tuple[Direction, Direction] = (
+            ("more", "less") if last.unit == "bytes" or last.higher_is_better else ("slower", "faster")
+        )
         changes.append(
             HistoryChange(
                 place=shift.place,

@@ -11,6 +11,7 @@ from sensorbench.results.summary.part import SummaryPart
 Unit = Literal["s", "per s", "bytes", "share"]
 # How figures of several machines come together: a series for each machine, or one of figures as multiples of what the client could do there.
 Machines = Literal["split", "normalised"]
+Direction = Literal["slower", "faster", "more", "less"]
 # What may differ between two results of one experiment, in the order in which it is named.
 VERSIONED = ("label", "database_version", "schema_digest", "server_settings", "sensorbench", "kernel", "machine")
 
@@ -151,7 +152,7 @@ class HistoryChange(SummaryPart):
 
     place: int = Field(description="Number of the first point after it, from 0.")
     measured: datetime
-    direction: Literal["slower", "faster", "more", "less"]
+    direction: Direction
     is_worse: bool
     ratio: float = Field(description="Level after it, divided by the level before it.")
     low: float | None

@@ -20,6 +20,7 @@ from sensorbench.results.planned import (
     TuneManifest,
     YcsbManifest,
 )
+from sensorbench.results.summary.gate import GateResult
 from sensorbench.results.summary.kinds import SUMMARIES
 
 SCHEMAS_FOLDER = Path(__file__).parent / "schemas"
@@ -41,10 +42,11 @@ _MANIFESTS: tuple[type[BaseModel], ...] = (
 
 
 def json_schemas() -> dict[str, dict[str, Any]]:
-    """The JSON Schema of each kind of manifest and summary, by the name of its file."""
+    """The JSON Schema of each kind of manifest and summary, and of what a gate writes, by the name of its file."""
     manifests = {f"{_kind(model, 'Manifest')}-manifest": model for model in _MANIFESTS}
     summaries = {f"{_kind(model, 'Summary')}-summary": model for model in SUMMARIES}
-    return {name: {"$schema": _DIALECT, **model.model_json_schema()} for name, model in {**manifests, **summaries}.items()}
+    all_models: dict[str, type[BaseModel]] = {**manifests, **summaries, "gate": GateResult}
+    return {name: {"$schema": _DIALECT, **model.model_json_schema()} for name, model in all_models.items()}
 
 
 def _kind(model: type[BaseModel], suffix: str) -> str:
