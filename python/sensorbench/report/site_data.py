@@ -284,7 +284,7 @@ def site_comparison(
         study=figures.name,
         dataset=figures.dataset["name"],
         scale=figures.dataset.get("scale"),
-        metric=formatting.metric(figures.metric),
+        metric=_metric(figures.metric),
         machine=machine_of(summary),
         operations=[
             SiteOperation(
@@ -317,6 +317,11 @@ def variant_details(
         )
         for variant in summary.variants
     }
+
+
+def _metric(name: str) -> str:
+    """A figure of latencies by itself."""
+    return formatting.metric(name).removesuffix(" of the")
 
 
 def _claim(claim: JudgedClaim) -> SiteClaim:
@@ -403,7 +408,7 @@ def _operations(result: ComparisonResult, summary: ComparisonSummary, variant: s
     return {
         figures.operation: OperationDetails(
             figures={
-                formatting.metric(name): (_rounded(figure.value), _rounded(figure.low), _rounded(figure.high))
+                _metric(name): (_rounded(figure.value), _rounded(figure.low), _rounded(figure.high))
                 for name, figure in figures.latency_s.items()
             },
             counts=figures.counts.model_dump(),
