@@ -429,8 +429,8 @@ def _curve(result: ComparisonResult, variant: str, operation: str) -> list[float
         return []
     order = np.argsort(values, kind="stable")
     cumulated = np.cumsum(counts[order])
-    told = np.asarray([share for share in CURVE_SHARES if (1.0 - share) * cumulated[-1] >= 1.0])
-    places = np.searchsorted(cumulated, told * cumulated[-1] * (1 - 1e-12))
+    known = np.asarray([share for share in CURVE_SHARES if (1.0 - share) * cumulated[-1] >= 1.0])
+    places = np.searchsorted(cumulated, known * cumulated[-1] * (1 - 1e-12))
     return [float(f"{value:.{_DIGITS}g}") for value in values[order][np.minimum(places, len(values) - 1)]]
 
 

@@ -85,8 +85,8 @@ def check_rows(result: ComparisonResult) -> Iterator[Problem]:
             yield Problem(ROWS, variant, f"{load.rows:,} rows are there of {load.rows_sent:,} that went in")
     whole = {variant: load.readings for variant, load in result.loads.items() if load.rows_sent is None}
     if whole and min(whole.values()) != max(whole.values()):
-        fewest, most = min(whole, key=whole.__getitem__), max(whole, key=whole.__getitem__)
-        yield Problem(ROWS, fewest, f"it has {whole[fewest]:,} readings, but {most} has {whole[most]:,}")
+        lowest, highest = min(whole, key=whole.__getitem__), max(whole, key=whole.__getitem__)
+        yield Problem(ROWS, lowest, f"it has {whole[lowest]:,} readings, but {highest} has {whole[highest]:,}")
 
 
 def _offered(run: RunResult, number: int, phase: PhaseFigures) -> Iterator[Problem]:
