@@ -1,4 +1,4 @@
-"""Verifying a bundle: hashes, signature, every figure that follows from what was recorded, and whether the records agree with one another."""
+"""Verifying a bundle: hashes, signature, every figure that follows from the records, and whether the records agree."""
 
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
