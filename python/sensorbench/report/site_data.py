@@ -209,9 +209,8 @@ def site_bundle(
         price: of the machine; None where nobody gave one.
 
     """
-    result = summary.result
-    capacity = result.capacity if isinstance(summary, StressSummary) else None
-    is_searched = capacity is not None and isinstance(summary, StressSummary) and summary.result.objective is not None
+    stress = summary.result if isinstance(summary, StressSummary) else None
+    capacity, objective = (stress.capacity, stress.objective) if stress else (None, None)
     return SiteBundle(
         id=identity,
         file=file,
@@ -230,8 +229,8 @@ def site_bundle(
         signed=is_signed,
         answers_equal=summary.answers_equal,
         verdicts=dict(Counter(claim.verdict for claim in summary.claims)),
-        capacity=formatting.capacity(capacity, result.objective) if is_searched else "",
-        query_cost=price.of_queries(capacity.met_per_s) if price and is_searched else None,
+        capacity=formatting.capacity(capacity, objective) if capacity and objective else "",
+        query_cost=price.of_queries(capacity.met_per_s) if price and capacity and objective else None,
     )
 
 
