@@ -95,7 +95,7 @@ def made_bundle(results: Path, factory: pytest.TempPathFactory) -> Path:
 
 
 def result_cache(unpacked: Path) -> None:
-    """What was asked before is answered in a tenth of the time."""
+    """A repeated question is answered in a tenth of the time."""
     for run in runs_in(unpacked, SQLITE):
         hashes = {
             (row["phase"], row["operation"], row["k"]): row["hash"] for row in pq.read_table(run / "answers.parquet").to_pylist()

@@ -66,7 +66,7 @@ def make_site(
     Args:
         bundles: the files.
         out: the folder that it goes into.
-        progress: told what is going on.
+        progress: reports what is going on.
         price_per_hour: what an hour of the machine costs; None to show no costs.
         verifies: whether bundles are verified before.
         replace: whether a site that lies there may be written anew.

@@ -1,4 +1,4 @@
-"""What of a results folder goes into a bundle: all that figures follow from, without secrets, and block sums in the place of logs."""
+"""What of a results folder goes into a bundle: all that figures follow from, without secrets; block sums replace logs."""
 
 import re
 from collections.abc import Iterator

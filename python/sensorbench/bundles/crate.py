@@ -1,4 +1,4 @@
-"""RO-Crate metadata of a bundle, version 1.1 (https://w3id.org/ro/crate/1.1): what it is, in JSON-LD that archives and search engines read."""
+"""RO-Crate 1.1 metadata of a bundle (https://w3id.org/ro/crate/1.1): JSON-LD that archives and search engines read."""
 
 import json
 from collections.abc import Iterable

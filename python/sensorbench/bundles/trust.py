@@ -16,7 +16,7 @@ Label = Literal["own run", "re-run", "audited"]
 
 # Databases and sensorbench change: what was measured so long ago may be otherwise today.
 STALE_AFTER = timedelta(days=365)
-# By which machines are told apart; two of equal parts count as one.
+# What distinguishes machines; two of equal parts count as one.
 _MACHINE = ("processor", "processors", "memory_bytes")
 _RECORDS = {HISTOGRAM_FILE, BLOCK_SUMS_FILE}
 # What of a workload changes no operation.

@@ -1,4 +1,4 @@
-"""Verifying a bundle: hashes, signature, every figure that follows from what was recorded, and whether the records agree with one another."""
+"""Verifying a bundle: hashes, signature, every figure that follows from the records, and whether the records agree."""
 
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sensorbench.bundles.checks.accounting import check_accounting, check_answers, check_rows, check_runs
+from sensorbench.bundles.checks.accounting import check_accounting, check_answers, check_counts, check_rows, check_runs
 from sensorbench.bundles.checks.caches import check_result_caches, check_warmup
 from sensorbench.bundles.checks.histograms import check_latencies
 from sensorbench.bundles.checks.problem import Problem
@@ -18,8 +18,9 @@ from sensorbench.bundles.figures import computed_count, differences, may_need_lo
 from sensorbench.bundles.make import Summarise
 from sensorbench.bundles.signature import signer_of
 from sensorbench.errors import FailedError, SensorbenchError
-from sensorbench.results import ComparisonResult, read_comparison
+from sensorbench.results import ComparisonResult, kind_of, read_comparison, read_run
 from sensorbench.results.bundle import INDEX_FILE, RESULTS_PART, SIGNATURE_FILE, BundleIndex, UnreadableBundleError, unpack
+from sensorbench.results.manifest import MANIFEST_FILE
 from sensorbench.results.stored import read_model
 from sensorbench.results.summary.envelope import Summary
 from sensorbench.results.summary.kinds import SUMMARY_BY_KIND
@@ -62,7 +63,7 @@ class Verification:
         checks: what was checked, in words.
         problems: what is wrong.
         unverified: what does not follow from what is in the bundle.
-        signer: who signed it; None where nobody was asked about, or it is not signed.
+        signer: who signed it; None where no signers were given, or it is not signed.
 
     """
 
@@ -124,6 +125,9 @@ def verify_unpacked(
     parts = comparison_parts(results) if results.is_dir() else []
     for part in parts:
         problems += _part(folder, index, part)
+    if not parts and results.is_dir():
+        problems += _runs(results)
+        checks.append("started = ok + error + timeout + cancelled in each run")
     if parts:
         checks += [*_CHECKS, "schema files are those that were run"]
     summaries, figures, unverified, odd = _figures(results, index, [*(part for part in parts if part != "."), "."], summarise)
@@ -179,6 +183,16 @@ def _part(folder: Path, index: BundleIndex, part: str) -> Iterator[Problem]:
         if (key := schema_key(part, variant.id)) in index.schema_files
     }
     yield from check_schema_files(result, files)
+
+
+def _runs(results: Path) -> Iterator[Problem]:
+    """What is wrong in runs of kinds that are no comparisons."""
+    for manifest in sorted(results.rglob(MANIFEST_FILE)):
+        try:
+            if kind_of(manifest.parent) == "run":
+                yield from check_counts(read_run(manifest.parent))
+        except _UNREADABLE as error:
+            yield Problem(RECORDS, manifest.parent.relative_to(results).as_posix(), _described(error))
 
 
 def _figures(

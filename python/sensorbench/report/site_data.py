@@ -209,9 +209,8 @@ def site_bundle(
         price: of the machine; None where nobody gave one.
 
     """
-    result = summary.result
-    capacity = result.capacity if isinstance(summary, StressSummary) else None
-    is_searched = capacity is not None and isinstance(summary, StressSummary) and summary.result.objective is not None
+    stress = summary.result if isinstance(summary, StressSummary) else None
+    capacity, objective = (stress.capacity, stress.objective) if stress else (None, None)
     return SiteBundle(
         id=identity,
         file=file,
@@ -230,8 +229,8 @@ def site_bundle(
         signed=is_signed,
         answers_equal=summary.answers_equal,
         verdicts=dict(Counter(claim.verdict for claim in summary.claims)),
-        capacity=formatting.capacity(capacity, result.objective) if is_searched else "",
-        query_cost=price.of_queries(capacity.met_per_s) if price and is_searched else None,
+        capacity=formatting.capacity(capacity, objective) if capacity and objective else "",
+        query_cost=price.of_queries(capacity.met_per_s) if price and capacity and objective else None,
     )
 
 
@@ -284,7 +283,7 @@ def site_comparison(
         study=figures.name,
         dataset=figures.dataset["name"],
         scale=figures.dataset.get("scale"),
-        metric=formatting.metric(figures.metric),
+        metric=_metric(figures.metric),
         machine=machine_of(summary),
         operations=[
             SiteOperation(
@@ -317,6 +316,11 @@ def variant_details(
         )
         for variant in summary.variants
     }
+
+
+def _metric(name: str) -> str:
+    """A figure of latencies by itself."""
+    return formatting.metric(name).removesuffix(" of the")
 
 
 def _claim(claim: JudgedClaim) -> SiteClaim:
@@ -403,7 +407,7 @@ def _operations(result: ComparisonResult, summary: ComparisonSummary, variant: s
     return {
         figures.operation: OperationDetails(
             figures={
-                formatting.metric(name): (_rounded(figure.value), _rounded(figure.low), _rounded(figure.high))
+                _metric(name): (_rounded(figure.value), _rounded(figure.low), _rounded(figure.high))
                 for name, figure in figures.latency_s.items()
             },
             counts=figures.counts.model_dump(),
@@ -424,8 +428,8 @@ def _curve(result: ComparisonResult, variant: str, operation: str) -> list[float
         return []
     order = np.argsort(values, kind="stable")
     cumulated = np.cumsum(counts[order])
-    told = np.asarray([share for share in CURVE_SHARES if (1.0 - share) * cumulated[-1] >= 1.0])
-    places = np.searchsorted(cumulated, told * cumulated[-1] * (1 - 1e-12))
+    known = np.asarray([share for share in CURVE_SHARES if (1.0 - share) * cumulated[-1] >= 1.0])
+    places = np.searchsorted(cumulated, known * cumulated[-1] * (1 - 1e-12))
     return [float(f"{value:.{_DIGITS}g}") for value in values[order][np.minimum(places, len(values) - 1)]]
 
 

@@ -39,8 +39,19 @@ def check_accounting(result: ComparisonResult) -> Iterator[Problem]:
     """Arrivals add up: offered = started + dropped, started = ok + error + timeout + cancelled, with the same counts everywhere."""
     for runs in result.runs.values():
         for run in runs:
+            yield from check_counts(run)
             for number, phase in enumerate(run.manifest.phase_figures):
-                yield from _phase(run, number, phase)
+                yield from _offered(run, number, phase)
+
+
+def check_counts(run: RunResult) -> Iterator[Problem]:
+    """Of a run of any kind: started = ok + error + timeout + cancelled, with the same counts in the series per second."""
+    for number, phase in enumerate(run.manifest.phase_figures):
+        ended = sum(sum(operation["counts"][outcome] for outcome in OUTCOMES) for operation in phase.operations.values())
+        if ended != phase.started:
+            text = f"{phase.started:,} operations started, but {ended:,} ended (ok, error, timeout, cancelled)"
+            yield Problem(ACCOUNTING, f"{run_name(run)}, {phase.name}", text)
+        yield from _intervals(run, number, phase)
 
 
 def check_answers(result: ComparisonResult) -> Iterator[Problem]:
@@ -74,17 +85,13 @@ def check_rows(result: ComparisonResult) -> Iterator[Problem]:
             yield Problem(ROWS, variant, f"{load.rows:,} rows are there of {load.rows_sent:,} that went in")
     whole = {variant: load.readings for variant, load in result.loads.items() if load.rows_sent is None}
     if whole and min(whole.values()) != max(whole.values()):
-        fewest, most = min(whole, key=whole.__getitem__), max(whole, key=whole.__getitem__)
-        yield Problem(ROWS, fewest, f"it has {whole[fewest]:,} readings, but {most} has {whole[most]:,}")
+        lowest, highest = min(whole, key=whole.__getitem__), max(whole, key=whole.__getitem__)
+        yield Problem(ROWS, lowest, f"it has {whole[lowest]:,} readings, but {highest} has {whole[highest]:,}")
 
 
-def _phase(run: RunResult, number: int, phase: PhaseFigures) -> Iterator[Problem]:
+def _offered(run: RunResult, number: int, phase: PhaseFigures) -> Iterator[Problem]:
+    """Offered = started + dropped is what the plan has."""
     where = f"{run_name(run)}, {phase.name}"
-    ended = sum(sum(operation["counts"][outcome] for outcome in OUTCOMES) for operation in phase.operations.values())
-    if ended != phase.started:
-        yield Problem(
-            ACCOUNTING, where, f"{phase.started:,} operations started, but {ended:,} ended (ok, error, timeout, cancelled)"
-        )
     planned = run.manifest.plan["phases"][number]
     operations, pace = planned.get("operations"), planned.get("pace")
     if operations is not None and phase.started + phase.dropped > operations:
@@ -96,23 +103,14 @@ def _phase(run: RunResult, number: int, phase: PhaseFigures) -> Iterator[Problem
         yield Problem(ACCOUNTING, where, f"{phase.started + phase.dropped:,} of {operations:,} operations were offered")
     if pace is None and phase.dropped:
         yield Problem(ACCOUNTING, where, f"{phase.dropped:,} arrivals were dropped, but a closed loop drops none")
-    rates = {segment["from_per_s"] for segment in pace["segments"]} if pace else set()
     duration_s = planned.get("duration_s")
-    if (
-        pace
-        and len(pace["segments"]) == 1
-        and pace.get("arrival", "constant") == "constant"
-        and duration_s
-        and operations is None
-    ):
-        offered, expected = phase.started + phase.dropped, rates.pop() * duration_s
-        if run.manifest.status == "complete" and abs(offered - expected) > _ARRIVALS_OFF:
-            yield Problem(
-                ACCOUNTING,
-                where,
-                f"{offered:,} arrivals were offered (started and dropped), but the schedule has {expected:,.0f}",
-            )
-    yield from _intervals(run, number, phase)
+    if pace is None or len(pace["segments"]) > 1 or pace.get("arrival", "constant") != "constant":
+        return
+    if duration_s is not None and operations is None and run.manifest.status == "complete":
+        offered, expected = phase.started + phase.dropped, pace["segments"][0]["from_per_s"] * duration_s
+        if abs(offered - expected) > _ARRIVALS_OFF:
+            text = f"{offered:,} arrivals were offered (started and dropped), but the schedule has {expected:,.0f}"
+            yield Problem(ACCOUNTING, where, text)
 
 
 def _intervals(run: RunResult, number: int, phase: PhaseFigures) -> Iterator[Problem]:

@@ -16,7 +16,7 @@ from sensorbench.results.manifest import MEASURE, PhaseFigures
 WARMUP, RESULT_CACHE = "warm-up", "result cache"
 # A warm-up that was cut shorter than this share of its time was none.
 _WHOLE = 0.9
-# A question that is asked again costs this share of the first time at most where its result lay in a cache: caches of pages save less,
+# A question that is repeated costs this share of the first time at most where its result lay in a cache: caches of pages save less,
 # because the database does its work again.
 _CACHED = 0.5
 _MIN_REPEATED = 16
@@ -42,7 +42,7 @@ def check_warmup(result: ComparisonResult) -> Iterator[Problem]:
 
 
 def check_result_caches(result: ComparisonResult) -> Iterator[Problem]:
-    """Questions that were asked again in a warmed-up run took about as long as the first time."""
+    """Questions that were repeated in a warmed-up run took about as long as the first time."""
     for runs in result.runs.values():
         for run in runs:
             if run.manifest.temperature == "hot" and MEASURE in run.manifest.phases:
@@ -84,7 +84,7 @@ def _repeated(run: RunResult, name: str) -> Iterator[Problem]:
         return
     _, question = np.unique(given["hash"].to_numpy(), return_inverse=True)
     numbers = given["k"].to_numpy().astype(np.int64)
-    asked_before = _seen_before(run, given, kind)
+    came_before = _seen_before(run, given, kind)
     took = dict(zip(served["k"].to_pylist(), _service_ns(served), strict=True))
     first: dict[int, float] = {}
     ratios: dict[int, list[float]] = {}
@@ -92,7 +92,7 @@ def _repeated(run: RunResult, name: str) -> Iterator[Problem]:
         if number not in took:
             continue
         if which not in first:
-            first[which] = np.nan if asked_before[place] else took[number]
+            first[which] = np.nan if came_before[place] else took[number]
         else:
             ratios.setdefault(which, []).append(took[number] / first[which])
     medians = [float(np.median(found)) for found in ratios.values() if np.isfinite(found).all()]
@@ -101,7 +101,7 @@ def _repeated(run: RunResult, name: str) -> Iterator[Problem]:
     quicker = sum(ratio < _CACHED for ratio in medians)
     if np.median(medians) < _CACHED and binomtest(quicker, len(medians), 0.5, alternative="greater").pvalue < _SIGNIFICANCE:
         text = (
-            f"{len(medians)} questions that were asked again took {np.median(medians):.2g} times as long as the first time (median), "
+            f"{len(medians)} questions that were repeated took {np.median(medians):.2g} times as long as the first time (median), "
             "which a cache of results explains, or a warm-up too short to call the run hot; switch it off, or warm up longer, and measure again"
         )
         yield Problem(RESULT_CACHE, f"{run_name(run)}, {name}", text)

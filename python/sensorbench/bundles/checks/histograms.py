@@ -64,17 +64,17 @@ def _ordered(values: Floats, weights: Floats) -> tuple[Floats, Floats]:
 
 
 def _totals(where: str, values: Floats, weights: Floats, report: LatencyReport | None) -> Iterator[Problem]:
-    """Quantiles and mean that the engine told at the end, against the histograms."""
+    """Quantiles and mean that the engine reported at the end, against the histograms."""
     if report is None:
-        yield Problem(LATENCIES, where, "the engine told no latencies at the end, but there are histograms")
+        yield Problem(LATENCIES, where, "the engine reported no latencies at the end, but there are histograms")
         return
     cumulated = np.cumsum(weights)
     for key, share in _QUANTILES.items():
         place = min(int(np.searchsorted(cumulated, share * cumulated[-1] * (1 - 1e-12))), len(values) - 1)
-        told = report[key] / 1e9  # type: ignore[literal-required]
-        if abs(values[place] - told) > _DIGITS * told + 2e-9:
+        of_engine = report[key] / 1e9  # type: ignore[literal-required]
+        if abs(values[place] - of_engine) > _DIGITS * of_engine + 2e-9:
             yield Problem(
-                LATENCIES, where, f"its {key} is {told * 1e3:.4g} ms, but {values[place] * 1e3:.4g} ms by its histograms"
+                LATENCIES, where, f"its {key} is {of_engine * 1e3:.4g} ms, but {values[place] * 1e3:.4g} ms by its histograms"
             )
     mean = float(weights @ values / cumulated[-1])
     if abs(mean - report["mean"] / 1e9) > _DIGITS * mean + 2e-9:
@@ -87,9 +87,9 @@ def _first_disagreement(values: Floats, weights: Floats, own: Floats, own_weight
     is_last = np.append(np.diff(values) > 0.0, True)
     at, below = values[is_last], np.cumsum(weights)[is_last]
     cumulated = np.append(0.0, np.cumsum(own_weights))
-    fewest = cumulated[np.searchsorted(own, at * (1 - _DIGITS) - 2e-9, side="right")]
-    most = cumulated[np.searchsorted(own, at * (1 + _DIGITS) + 2e-9, side="right")]
-    odd = np.flatnonzero((below < fewest) | (below > most))
+    lowest = cumulated[np.searchsorted(own, at * (1 - _DIGITS) - 2e-9, side="right")]
+    highest = cumulated[np.searchsorted(own, at * (1 + _DIGITS) + 2e-9, side="right")]
+    odd = np.flatnonzero((below < lowest) | (below > highest))
     return float(at[odd[0]]) if len(odd) else None
 
 

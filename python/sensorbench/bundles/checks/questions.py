@@ -67,10 +67,10 @@ def _kinds(run: RunResult, weights: list[float], order: str) -> Iterator[Problem
 
 
 def _equal_kinds(result: ComparisonResult) -> Iterator[Problem]:
-    """The k-th operation is of the same kind in all variants that were asked everything."""
-    asked_all = {variant.id for variant in result.manifest.variants if variant.is_whole}
+    """The k-th operation is of the same kind in all variants that have all operations."""
+    whole = {variant.id for variant in result.manifest.variants if variant.is_whole}
     first: tuple[str, np.ndarray] | None = None
-    for variant in sorted(asked_all):
+    for variant in sorted(whole):
         for run in result.runs[variant][:1]:
             answers = run.table("answers")
             if answers is None or MEASURE not in run.manifest.phases:

@@ -294,7 +294,7 @@ function curve(lines) {
   if (!lines.length) return el("p", { class: "note" }, "No latency was recorded.");
   const [width, height, left, bottom] = [720, 320, 64, 34], all = lines.flatMap(([, values]) => values.filter((value) => value > 0));
   const [low, high] = [Math.log10(Math.min(...all)), Math.log10(Math.max(...all) * 1.05)];
-  const most = 4.3, x = (share) => left + (width - left - 12) * Math.min(most, share < 1 ? -Math.log10(1 - share) : most) / most;
+  const widest = 4.3, x = (share) => left + (width - left - 12) * Math.min(widest, -Math.log10(1 - share)) / widest;
   const y = (value) => height - bottom - (height - bottom - 10) * (Math.log10(value) - low) / Math.max(high - low, 1e-9);
   const drawing = svg("svg", { class: "curve", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": "Latency by share of operations" });
   for (const share of [0, 0.5, 0.9, 0.99, 0.999, 0.9999]) {
@@ -331,14 +331,14 @@ async function page(path) {
   return [el("p", {}, el("a", { href: "#/" }, "All results"))];
 }
 async function show(isNew = true) {
-  const { path, choices } = place(), asked = location.hash;
+  const { path, choices } = place(), wanted = location.hash;
   document.getElementById("choices").hidden = path.length > 0 && path[0] !== "bundle";
   fillFilters(choices);
   if (!path.length) startPage(choices);
   else {
     try {
       const sections = await page(path);
-      if (location.hash !== asked) return;
+      if (location.hash !== wanted) return;
       content.replaceChildren(...sections.filter(Boolean));
     } catch (error) {
       content.replaceChildren(el("p", { class: "banner bad" }, error.message));
