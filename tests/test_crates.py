@@ -25,6 +25,8 @@ MAY_DEPEND = {
 
 # Drivers know the driver interface, and nothing else of the project.
 DRIVERS_MAY_DEPEND = {"driver", "dataset"}
+# Drivers of one database inside and outside of the process share its statements, types and rows.
+SAME_DATABASE = {"sensorbench-driver-chdb": {"driver-http"}}
 
 
 # Directions of crates.
@@ -57,7 +59,8 @@ def test_every_crate_has_its_place() -> None:
 def test_drivers_depend_on_the_driver_interface_alone() -> None:
     drivers = list(CRATES.glob("sensorbench-driver-*"))
     assert len(drivers) >= 2
-    assert wrong_dependencies(drivers, DRIVERS_MAY_DEPEND) == {}
+    # An entry that no longer applies fails, too.
+    assert wrong_dependencies(drivers, DRIVERS_MAY_DEPEND) == SAME_DATABASE
 
 
 @pytest.mark.parametrize("table", ["dependencies", "build-dependencies", "target.'cfg(unix)'.dependencies"])
