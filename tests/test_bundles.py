@@ -361,6 +361,12 @@ def test_what_is_no_bundle_is_not_opened(cli: Cli, tmp_path: Path) -> None:
     ):
         ended = cli("verify", path)
         assert (ended.exit_code, reason in " ".join(ended.err.split())) == (2, True), ended.err
+    pointing = tmp_path / "pointing.sbz"
+    content = json.loads(read_entry(bundle_of({}, pointing), "bundle.json"))
+    with zipfile.ZipFile(pointing, "w") as archive:
+        archive.writestr("bundle.json", json.dumps({**content, "schema_files": {"a": "../../secret.toml"}}))
+    ended = cli("verify", pointing)
+    assert (ended.exit_code, "is not among its files" in " ".join(ended.err.split())) == (2, True), ended.err
     assert not (tmp_path / "outside.json").exists()
     assert not (tmp_path.parent / "outside.json").exists()
 

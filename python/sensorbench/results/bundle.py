@@ -15,7 +15,7 @@ from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from sensorbench.errors import UsageError, problem_text
 from sensorbench.results.files import whole_file
@@ -75,6 +75,15 @@ class BundleIndex(BaseModel):
         description="Figures of the summaries that do not follow from what is in the bundle, because logs of operations are left out."
     )
     files: list[BundleFile]
+
+    @model_validator(mode="after")
+    def _stays_inside(self) -> "BundleIndex":
+        names = {file.path for file in self.files}
+        if outside := sorted(name for name in names if not _is_inside(name)):
+            raise ValueError(f"{outside[0]!r} is no path inside a bundle")
+        if unlisted := sorted(set(self.schema_files.values()) - names):
+            raise ValueError(f"the schema file {unlisted[0]!r} is not among its files")
+        return self
 
 
 def check_bundle_is_free(path: Path, *, replace: bool) -> None:

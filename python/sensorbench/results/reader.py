@@ -341,6 +341,9 @@ def read_comparison(folder: Path) -> ComparisonResult:
     """An experiment or study. Raises UsageError when there is none, DamagedResultsError."""
     manifest = read_manifest(folder, ComparisonManifest)
     variants = [variant.id for variant in manifest.variants]
+    # Results may come from somebody else: nothing outside of their folder is read.
+    if odd := next((variant for variant in variants if "/" in variant or variant in {"", ".", ".."}), None):
+        raise DamagedResultsError(folder / MANIFEST_FILE, f"variants: {odd!r} is no name of a folder")
     runs, left_out = {}, {}
     for variant in variants:
         runs[variant], left_out[variant] = _runs(folder, variant)

@@ -5,7 +5,7 @@ from pathlib import Path
 from sensorbench.results.manifest import MANIFEST_FILE
 from sensorbench.results.planned import SeriesManifest
 from sensorbench.results.reader import kind_of, read_manifest
-from sensorbench.results.stored import is_stored
+from sensorbench.results.stored import DamagedResultsError, is_stored
 
 
 def is_series(folder: Path) -> bool:
@@ -16,6 +16,9 @@ def is_series(folder: Path) -> bool:
 def parts_with_results(folder: Path) -> dict[str, Path]:
     """The folders of those comparisons of a series that were begun, by dataset or part. Raises DamagedResultsError."""
     parts = read_series(folder).plan.parts
+    # Results may come from somebody else: nothing outside of their folder is read.
+    if odd := next((part for part in parts.values() if Path(part).is_absolute() or ".." in Path(part).parts), None):
+        raise DamagedResultsError(folder / MANIFEST_FILE, f"plan.parts: {odd!r} is no folder of a part")
     return {name: folder / part for name, part in parts.items() if is_stored(folder / part / MANIFEST_FILE)}
 
 

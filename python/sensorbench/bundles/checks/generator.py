@@ -72,7 +72,8 @@ def _stream(seed: int) -> np.uint64:
 def _split(stream: np.uint64, purpose: int) -> np.uint64:
     with np.errstate(over="ignore"):
         step = np.array([purpose + 1], dtype=np.uint64) * _GOLDEN_GAMMA
-    return _scrambled(np.array([stream]) ^ _scrambled(step))[0]
+    split: np.uint64 = _scrambled(np.array([stream]) ^ _scrambled(step))[0]
+    return split
 
 
 def _number(stream: np.uint64, numbers: Numbers) -> Numbers:
