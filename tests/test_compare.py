@@ -114,4 +114,5 @@ def test_results_that_are_slower_end_with_1(cli: Cli, study_folder: Path, tmp_pa
     ended = cli("compare", slow, study_folder, "--fail-on", "slower")
     assert ended.exit_code == 1
     assert "--fail-on slower: " in ended.err
-    assert "sqlite-star get_sensor_data" in " ".join(ended.err.split())
+    # Which of the operations vary so little that twice as long is no accident, the machine decides.
+    assert "(2 times)" in ended.err

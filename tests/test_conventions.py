@@ -176,7 +176,7 @@ def json_lines(folder: Path, study: Path) -> dict[str, tuple[object, ...]]:
             "--set",
             "workload.operations=20",
             "--margin",
-            "1000",
+            "1000000",
             "--repetitions",
             "4",
             "--out",
