@@ -2,6 +2,7 @@
 each comparison, which a page loads when it is opened.
 """
 
+import json
 import math
 from collections import Counter
 from collections.abc import Mapping
@@ -161,8 +162,8 @@ class VariantDetails:
     summary: str
     schema_file: str
     schema_text: str
-    statements: dict[str, Any]
-    settings: dict[str, Any]
+    statements: dict[str, str]
+    settings: dict[str, str]
     facts: dict[str, str]
     health: dict[str, str]
     warnings: list[str]
@@ -307,8 +308,8 @@ def variant_details(
             summary=variant.schema_summary,
             schema_file=variant.schema_file.rpartition("/")[2],
             schema_text=schema_texts.get(variant.id, ""),
-            statements=variant.statements,
-            settings=dict(load.description.settings) if (load := result.loads.get(variant.id)) else {},
+            statements={operation: _text(statement) for operation, statement in variant.statements.items()},
+            settings=_settings(result, variant.id),
             facts=_facts(variant, result),
             health=_health(summary, variant.id),
             warnings=[f"{caveat.text} {caveat.action}" for caveat in summary.warnings if caveat.variant in ("", variant.id)],
@@ -364,6 +365,19 @@ def _variant(
 def _verdict(place: RankedVariant) -> str:
     """What a variant is against the fastest of its class."""
     return place.against_best.word if place.against_best else FASTEST
+
+
+def _text(statement: Mapping[str, object]) -> str:
+    """A statement as people read it, with what belongs to it."""
+    return "\n".join(
+        str(value).strip() if key == "statement" else f"{key}: {value if isinstance(value, str) else json.dumps(value)}"
+        for key, value in statement.items()
+    )
+
+
+def _settings(result: ComparisonResult, variant: str) -> dict[str, str]:
+    load = result.loads.get(variant)
+    return {name: str(value) for name, value in load.description.settings.items()} if load else {}
 
 
 def _facts(variant: VariantManifest, result: ComparisonResult) -> dict[str, str]:

@@ -66,7 +66,8 @@ def _seed_of(seed: int, phase: int) -> int:
 
 
 def _stream(seed: int) -> np.uint64:
-    return _scrambled(np.array([seed], dtype=np.uint64))[0]
+    stream: np.uint64 = _scrambled(np.array([seed], dtype=np.uint64))[0]
+    return stream
 
 
 def _split(stream: np.uint64, purpose: int) -> np.uint64:

@@ -45,9 +45,9 @@ def check_schedule(result: ComparisonResult) -> Iterator[Problem]:
 
 
 def _operations(run: RunResult, table: pa.Table) -> Iterator[Problem]:
-    due, start, end = (table[name].cast(pa.int64()) for name in ("intended_start_ns", "start_ns", "end_ns"))
+    intended, start, end = (table[name].cast(pa.int64()) for name in ("intended_start_ns", "start_ns", "end_ns"))
     for text, found in (
-        ("started before their intended start", pc.less(start, due)),
+        ("started before their intended start", pc.less(start, intended)),
         ("ended before their start", pc.less(end, start)),
     ):
         if count := pc.sum(found).as_py():
@@ -57,14 +57,14 @@ def _operations(run: RunResult, table: pa.Table) -> Iterator[Problem]:
         if phase.start_ns is None or not pc.any(is_of_phase).as_py():
             continue
         own = table.filter(is_of_phase).sort_by("k")
-        dues = own["intended_start_ns"].cast(pa.int64()).to_numpy()
-        if (dues < phase.start_ns).any():
+        intended_ns = own["intended_start_ns"].cast(pa.int64()).to_numpy()
+        if (intended_ns < phase.start_ns).any():
             yield Problem(TIMES, f"{run_name(run)}, {phase.name}", "operations started before their phase")
         if not run.manifest.plan["phases"][number].get("pace"):
             continue
-        if phase.end_ns is not None and (dues > phase.end_ns).any():
+        if phase.end_ns is not None and (intended_ns > phase.end_ns).any():
             yield Problem(TIMES, f"{run_name(run)}, {phase.name}", "operations were due after the end of their phase")
-        if (np.diff(dues) < 0).any():
+        if (np.diff(intended_ns) < 0).any():
             yield Problem(TIMES, f"{run_name(run)}, {phase.name}", "later operations were due before earlier ones")
 
 

@@ -218,13 +218,12 @@ async function variantPage(comparison, variant) {
     section("Load and size", facts(own.facts)),
     section("Load-generator health", facts(own.health), own.warnings.map((text) => el("p", { class: "note" }, text))),
     section("Statements", el("dl", { class: "statements" }, Object.entries(own.statements).flatMap(([name, statement]) =>
-      [el("dt", {}, titles[name] ?? name), el("dd", {}, el("pre", {}, el("code", {}, textOf(statement))))]))),
+      [el("dt", {}, titles[name] ?? name), el("dd", {}, el("pre", {}, el("code", {}, statement)))]))),
     section(`Schema file ${own.schema_file}`, el("details", {}, el("summary", {}, "Show the file"), el("pre", {}, el("code", {}, own.schema_text)))),
     section("Settings of the server", el("details", {}, el("summary", {}, `${Object.keys(own.settings).length} settings`), facts(own.settings))),
     ...again(bundle, all),
   ];
 }
-const textOf = (statement) => Object.entries(statement).map(([key, value]) => key === "statement" ? String(value).trim() : `${key}: ${typeof value === "string" ? value : JSON.stringify(value)}`).join("\n");
 function interval(figure) {
   if (!figure) return "–";
   const [value, low, high] = figure;
