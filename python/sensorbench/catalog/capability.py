@@ -69,9 +69,7 @@ def measurable(entry: Entry) -> Literal["here", "by-url", "no"]:
 
 
 def _versions(driver: Database) -> str:
-    """The versions that the lab starts, or of the library that it gets; empty where it does neither."""
-    if driver.name in lab.LIBRARIES:
-        return lab.LIBRARIES[driver.name].version
+    """The versions that the lab starts; empty where it starts none."""
     started = lab.LAB_DATABASES.get(driver.name)
     return ", ".join(source.version for source in started.sources) if started else ""
 

@@ -39,13 +39,12 @@ from sensorbench.lab.limits import parse_cpus, parse_memory
 from sensorbench.lab.load_tools import LoadFile, LoadTool
 from sensorbench.lab.loading import ToolProgress, load_tools, require_tool, run_load_tool
 from sensorbench.lab.overview import databases, status
-from sensorbench.lab.registry import LAB_DATABASES, LIBRARIES, clusters, has_library, keeps_data
+from sensorbench.lab.registry import LAB_DATABASES, clusters, has_library, keeps_data
 from sensorbench.lab.server_spec import ServerSpec
 from sensorbench.lab.state_dirs import instances_folder
 
 __all__ = [
     "LAB_DATABASES",
-    "LIBRARIES",
     "Instance",
     "LoadFile",
     "LoadTool",
