@@ -1,4 +1,4 @@
-//! A server for tests that answers requests as a test says, and tells what it was asked.
+//! A server for tests that answers requests as a test says, and tells what it was request.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
@@ -7,7 +7,7 @@ use std::thread;
 
 /// A request as it came: method and path, the header that says who asks, and the body.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Asked {
+pub struct Request {
     pub line: String,
     pub authorization: String,
     pub body: String,
@@ -19,11 +19,11 @@ pub type Answer = (u16, String);
 /// The server. Its thread ends with the process of the tests.
 pub struct Stub {
     pub address: String,
-    requests: Arc<Mutex<Vec<Asked>>>,
+    requests: Arc<Mutex<Vec<Request>>>,
 }
 
 impl Stub {
-    pub fn start(answer: impl Fn(&Asked) -> Answer + Send + Sync + 'static) -> Self {
+    pub fn start(answer: impl Fn(&Request) -> Answer + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
         let address = listener.local_addr().expect("an address").to_string();
         let requests = Arc::new(Mutex::new(Vec::new()));
@@ -37,18 +37,18 @@ impl Stub {
         Self { address, requests }
     }
 
-    /// What was asked since this was called last.
-    pub fn taken(&self) -> Vec<Asked> {
+    /// What was request since this was called last.
+    pub fn taken(&self) -> Vec<Request> {
         std::mem::take(&mut *self.requests.lock().expect("nothing panics under this lock"))
     }
 }
 
 /// Answers until the client closes the connection.
-fn serve(stream: TcpStream, kept: &Mutex<Vec<Asked>>, answer: &dyn Fn(&Asked) -> Answer) {
+fn serve(stream: TcpStream, kept: &Mutex<Vec<Request>>, answer: &dyn Fn(&Request) -> Answer) {
     let mut reader = BufReader::new(stream.try_clone().expect("a stream"));
-    while let Some(asked) = read(&mut reader) {
-        let (status, body) = answer(&asked);
-        kept.lock().expect("nothing panics under this lock").push(asked);
+    while let Some(request) = read(&mut reader) {
+        let (status, body) = answer(&request);
+        kept.lock().expect("nothing panics under this lock").push(request);
         let length = body.len();
         let head = format!(
             "HTTP/1.1 {status} -\r\nContent-Length: {length}\r\nx-influxdb-version: 3.11.2\r\nx-influxdb-build: Core\r\n\r\n"
@@ -60,8 +60,8 @@ fn serve(stream: TcpStream, kept: &Mutex<Vec<Asked>>, answer: &dyn Fn(&Asked) ->
     }
 }
 
-fn read(reader: &mut impl BufRead) -> Option<Asked> {
-    let mut asked = Asked { line: String::new(), authorization: String::new(), body: String::new() };
+fn read(reader: &mut impl BufRead) -> Option<Request> {
+    let mut request = Request { line: String::new(), authorization: String::new(), body: String::new() };
     let mut length = 0;
     loop {
         let mut line = String::new();
@@ -73,14 +73,14 @@ fn read(reader: &mut impl BufRead) -> Option<Asked> {
             break;
         }
         match line.split_once(": ") {
-            None => asked.line = line.trim_end_matches(" HTTP/1.1").to_owned(),
-            Some((name, value)) if name.eq_ignore_ascii_case("authorization") => asked.authorization = value.to_owned(),
+            None => request.line = line.trim_end_matches(" HTTP/1.1").to_owned(),
+            Some((name, value)) if name.eq_ignore_ascii_case("authorization") => request.authorization = value.to_owned(),
             Some((name, value)) if name.eq_ignore_ascii_case("content-length") => length = value.parse().expect("a length"),
             Some(_) => {}
         }
     }
     let mut body = vec![0; length];
     reader.read_exact(&mut body).ok()?;
-    asked.body = String::from_utf8(body).expect("text");
-    Some(asked)
+    request.body = String::from_utf8(body).expect("text");
+    Some(request)
 }
