@@ -49,7 +49,6 @@ VARIANTS = {
     "clickhouse-replacing",
     "iotdb-tags",
     "iotdb-locations",
-    "iotdb-paths",
 }
 
 

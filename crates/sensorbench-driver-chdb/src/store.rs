@@ -2,7 +2,6 @@
 
 use std::ffi::{CString, c_char, c_int};
 use std::path::{Path, PathBuf};
-use std::ptr::null_mut;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -258,7 +257,7 @@ struct Outcome {
 impl Outcome {
     /// Itself, unless it is an error.
     fn checked(self) -> Result<Self, DriverError> {
-        if self.result == null_mut() {
+        if self.result.is_null() {
             return Err(DriverError::Connection("chDB gives no result".to_owned()));
         }
         // SAFETY: the result is there, and the text is copied.
