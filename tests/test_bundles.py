@@ -36,8 +36,8 @@ schema = "by_sensor"
 [workload]
 mix = { get_sensor_data = 1, get_peak_data = 1 }
 schedule = { rate = 1000, arrival = "poisson" }
-operations = 200
-warmup = "250ms"
+operations = 400
+warmup = "150ms"
 """
 # The same variant twice, in a closed loop without a warm-up: its files lie in the system's cache.
 CLOSED_LOOP = """
