@@ -36,8 +36,8 @@ schema = "by_sensor"
 [workload]
 mix = { get_sensor_data = 1, get_peak_data = 1 }
 schedule = { rate = 1000, arrival = "poisson" }
-operations = 200
-warmup = "20ms"
+operations = 400
+warmup = "150ms"
 """
 # The same variant twice, in a closed loop without a warm-up: its files lie in the system's cache.
 CLOSED_LOOP = """
@@ -401,6 +401,7 @@ def test_kinds_and_arrivals_are_those_of_the_engine(open_loop_results: Path) -> 
     for number, phase in enumerate(manifest["totals"]["phases"]):
         own = [row for row in rows if row["phase"] == number]
         numbers = np.array([row["k"] for row in own], dtype=np.uint64)
+        assert len(numbers)
         assert kinds([1.0, 1.0], "random", manifest["seed"], number, numbers).tolist() == [row["operation"] for row in own]
         due = phase["start_ns"] + arrivals(manifest["plan"]["phases"][number]["pace"], manifest["seed"], number, numbers)
         assert np.abs(due - [row["intended_start_ns"] for row in own]).max() <= 1.0

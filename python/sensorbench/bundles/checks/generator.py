@@ -56,7 +56,7 @@ def arrivals(pace: Pace, seed: int, phase: int, numbers: Numbers) -> NDArray[np.
     rate = pace["segments"][0]["from_per_s"]
     if pace.get("arrival", "constant") == "constant":
         return numbers.astype(np.float64) / rate * 1e9
-    every = np.arange(int(numbers[-1]) + 1, dtype=np.uint64)
+    every = np.arange(int(numbers[-1]) + 1 if len(numbers) else 0, dtype=np.uint64)
     units = (_number(_stream(_seed_of(seed, phase)), every) >> np.uint64(11)).astype(np.float64) / 2.0**53
     return np.cumsum(-np.log(1.0 - units))[numbers.astype(np.int64)] / rate * 1e9
 
