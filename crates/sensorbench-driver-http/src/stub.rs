@@ -1,4 +1,4 @@
-//! A server for tests that answers requests as a test says, and tells what it was request.
+//! A server for tests that answers requests as a test says, and keeps the requests.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
@@ -37,7 +37,7 @@ impl Stub {
         Self { address, requests }
     }
 
-    /// What was request since this was called last.
+    /// What was requested since this was called last.
     pub fn taken(&self) -> Vec<Request> {
         std::mem::take(&mut *self.requests.lock().expect("nothing panics under this lock"))
     }

@@ -11,7 +11,7 @@ use sensorbench_driver::{
 use serde_json::{Value as Json, json};
 
 use crate::INFLUXDB3;
-use crate::stub::{Answer, Asked, Stub};
+use crate::stub::{Answer, Request as Received, Stub};
 
 /// As HTTP API, v3 write_lp, Accept partial writes.
 const PARTIAL: &str = r#"{"error": "partial write of line protocol occurred", "data": [{"original_line": "home,room=Sunroom temp=hi 1735549200", "line_number": 2, "error_message": "invalid column type for column 'temp'"}]}"#;
@@ -19,15 +19,15 @@ const PARTIAL: &str = r#"{"error": "partial write of line protocol occurred", "d
 /// A server with one database of somebody else's, which keeps what it is told of the marker and refuses one line of each other batch.
 fn server() -> Stub {
     let state: Arc<Mutex<(Vec<String>, Option<String>)>> = Arc::new(Mutex::new((vec!["home".to_owned()], None)));
-    Stub::start(move |asked| {
+    Stub::start(move |received| {
         let (databases, marker) = &mut *state.lock().unwrap();
-        answer(asked, databases, marker)
+        answer(received, databases, marker)
     })
 }
 
-fn answer(asked: &Asked, databases: &mut Vec<String>, marker: &mut Option<String>) -> Answer {
+fn answer(received: &Received, databases: &mut Vec<String>, marker: &mut Option<String>) -> Answer {
     let fine = |text: &str| (200, text.to_owned());
-    let (method, path) = asked.line.split_once(' ').expect("a method and a path");
+    let (method, path) = received.line.split_once(' ').expect("a method and a path");
     let (path, query) = path.split_once('?').unwrap_or((path, ""));
     match (method, path) {
         ("GET", "/ping") => fine(r#"{"version":"3.11.2","revision":"83b589b883","process_id":"b756d9e0"}"#),
@@ -36,16 +36,16 @@ fn answer(asked: &Asked, databases: &mut Vec<String>, marker: &mut Option<String
             fine(&json!(listed).to_string())
         }
         ("POST", "/api/v3/configure/database") => {
-            let asked: Json = serde_json::from_str(&asked.body).unwrap();
-            databases.push(asked["db"].as_str().unwrap().to_owned());
+            let content: Json = serde_json::from_str(&received.body).unwrap();
+            databases.push(content["db"].as_str().unwrap().to_owned());
             fine("{}")
         }
         ("DELETE", "/api/v3/configure/database") => {
             databases.retain(|name| !query.starts_with(&format!("db={name}&")));
             fine("")
         }
-        ("POST", "/api/v3/write_lp") if asked.body.starts_with("sensorbench settled") => (204, String::new()),
-        ("POST", "/api/v3/write_lp") => match asked.body.strip_prefix("sensorbench mark=\"") {
+        ("POST", "/api/v3/write_lp") if received.body.starts_with("sensorbench settled") => (204, String::new()),
+        ("POST", "/api/v3/write_lp") => match received.body.strip_prefix("sensorbench mark=\"") {
             Some(line) => {
                 *marker = line.rsplit_once('"').map(|(text, _)| text.replace("\\\"", "\"").replace("\\\\", "\\"));
                 (204, String::new())
@@ -53,8 +53,8 @@ fn answer(asked: &Asked, databases: &mut Vec<String>, marker: &mut Option<String
             None => (400, PARTIAL.to_owned()),
         },
         ("POST", "/api/v3/query_sql") => {
-            let asked: Json = serde_json::from_str(&asked.body).unwrap();
-            let (database, query) = (asked["db"].as_str().unwrap(), asked["q"].as_str().unwrap());
+            let content: Json = serde_json::from_str(&received.body).unwrap();
+            let (database, query) = (content["db"].as_str().unwrap(), content["q"].as_str().unwrap());
             let is_ours = database == "mine" && marker.is_some();
             fine(&match query {
                 _ if query.contains("information_schema.columns") && query.contains("'sensorbench'") => {
@@ -73,7 +73,7 @@ fn answer(asked: &Asked, databases: &mut Vec<String>, marker: &mut Option<String
                 _ => "{\"time\":\"2020-09-13T12:26:40\",\"value\":0.5}\n{\"time\":\"2020-09-13T12:26:41\"}\n".to_owned(),
             })
         }
-        other => panic!("{other:?} is asked of nobody"),
+        other => panic!("{other:?} is nothing that the server knows"),
     }
 }
 
@@ -120,9 +120,9 @@ fn a_database_is_made_marked_and_removed_and_no_other_is_touched() {
     driver.guard(&owner("a")).create(&schema(), "print", Intent::Create).unwrap();
     assert_eq!(driver.namespaces().unwrap(), ["mine"]);
     assert_eq!(driver.guard(&owner("a")).fingerprint().unwrap().as_deref(), Some("print"));
-    let asked = stub.taken();
-    assert!(asked.iter().all(|request| request.authorization == "Bearer s3cret"), "{asked:?}");
-    assert!(asked.iter().any(|request| request.line == "POST /api/v3/write_lp?db=mine&precision=microsecond"), "{asked:?}");
+    let received = stub.taken();
+    assert!(received.iter().all(|request| request.authorization == "Bearer s3cret"), "{received:?}");
+    assert!(received.iter().any(|request| request.line == "POST /api/v3/write_lp?db=mine&precision=microsecond"), "{received:?}");
     let size = driver.size().unwrap();
     assert_eq!((size.total_bytes, size.parts["readings"]), (2048, 1024));
     assert_eq!(driver.count("readings").unwrap(), 7);
@@ -145,7 +145,7 @@ fn what_is_written_early_is_described() {
         .unwrap_err();
     early.settle().unwrap();
     let written: Vec<_> = stub.taken().into_iter().filter(|request| request.line.contains("write_lp")).collect();
-    let early = |request: &Asked| request.line.ends_with("&no_sync=true");
+    let early = |request: &Received| request.line.ends_with("&no_sync=true");
     assert!(written.iter().all(|request| early(request) == request.body.starts_with("readings")), "{written:?}");
     assert!(written.last().unwrap().body.starts_with("sensorbench settled=true "), "what waits comes last");
 }
@@ -162,8 +162,8 @@ fn rows_of_a_batch_that_is_taken_in_part_are_counted() {
         refused.to_string().contains("invalid column type") && refused.to_string().contains("2 of the batch's 3 rows are in")
     );
     assert_eq!(progress.rows(), 2);
-    let asked = stub.taken().pop().unwrap();
-    assert_eq!(asked.body, "readings,sensor=a value=0.0 0\nreadings,sensor=b value=1.0 1\nreadings,sensor=c value=2.0 2\n");
+    let received = stub.taken().pop().unwrap();
+    assert_eq!(received.body, "readings,sensor=a value=0.0 0\nreadings,sensor=b value=1.0 1\nreadings,sensor=c value=2.0 2\n");
 }
 
 #[test]
@@ -181,12 +181,12 @@ fn an_operation_is_a_query_whose_answer_is_read_line_by_line() {
     let time = 1_600_000_000_000_000;
     let expected = [[Value::Timestamp(time), Value::Double(0.5)], [Value::Timestamp(time + 1_000_000), Value::Null]];
     assert_eq!(read.unwrap(), expected);
-    let asked: Json = serde_json::from_str(&stub.taken().pop().unwrap().body).unwrap();
-    assert_eq!((&asked["format"], &asked["params"]), (&json!("jsonl"), &json!({"p0": "a"})));
+    let content: Json = serde_json::from_str(&stub.taken().pop().unwrap().body).unwrap();
+    assert_eq!((&content["format"], &content["params"]), (&json!("jsonl"), &json!({"p0": "a"})));
 }
 
 #[test]
-fn wrong_options_are_refused_before_anything_is_asked() {
+fn wrong_options_are_refused_before_anything_is_sent() {
     let refused = |url: &str| INFLUXDB3.open(&TargetUrl::parse(url).unwrap()).err().expect(url).to_string();
     assert!(refused("influxdb3://host?sync=maybe").contains("expected on or off"));
     assert!(refused("influxdb3://host?org=x").contains("unknown option org"));

@@ -41,7 +41,7 @@ pub fn insert(order: &LoadOrder, rows: Rows) -> Result<(), DriverError> {
 
 /// Loads rows into a table by prepared inserts of many rows each, some on their way at a time and none in a transaction.
 pub fn insert_many(order: &LoadOrder, rows: Rows) -> Result<(), DriverError> {
-    let most = (MAX_PARAMETERS / order.columns.len().max(1)).clamp(1, ROWS_OF_STATEMENT);
+    let max_rows = (MAX_PARAMETERS / order.columns.len().max(1)).clamp(1, ROWS_OF_STATEMENT);
     order.control.with(async |client| {
         let forms = table_forms(client, order.target, order.table, order.columns).await?;
         // By their number of rows: batches end with fewer.
@@ -50,11 +50,11 @@ pub fn insert_many(order: &LoadOrder, rows: Rows) -> Result<(), DriverError> {
             order.progress.check()?;
             let batch = batch.map_err(|error| DriverError::Data(error.to_string()))?;
             let arrays = order.arrays(&batch)?;
-            let starts: Vec<usize> = (0..batch.num_rows()).step_by(most).collect();
+            let starts: Vec<usize> = (0..batch.num_rows()).step_by(max_rows).collect();
             for several in starts.chunks(STATEMENTS_IN_FLIGHT) {
                 let mut sending = Vec::with_capacity(several.len());
                 for first in several {
-                    let rows = *first..(first + most).min(batch.num_rows());
+                    let rows = *first..(first + max_rows).min(batch.num_rows());
                     let statement = prepared(order, client, &forms, rows.len(), &mut statements).await?;
                     sending.push(send_many(order, client, statement, &arrays, &forms, rows));
                 }

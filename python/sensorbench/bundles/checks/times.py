@@ -63,9 +63,9 @@ def _operations(run: RunResult, table: pa.Table) -> Iterator[Problem]:
         if not run.manifest.plan["phases"][number].get("pace"):
             continue
         if phase.end_ns is not None and (intended_ns > phase.end_ns).any():
-            yield Problem(TIMES, f"{run_name(run)}, {phase.name}", "operations were due after the end of their phase")
+            yield Problem(TIMES, f"{run_name(run)}, {phase.name}", "operations were to start after the end of their phase")
         if (np.diff(intended_ns) < 0).any():
-            yield Problem(TIMES, f"{run_name(run)}, {phase.name}", "later operations were due before earlier ones")
+            yield Problem(TIMES, f"{run_name(run)}, {phase.name}", "later operations were to start before earlier ones")
 
 
 def _order_of_runs(result: ComparisonResult) -> Iterator[Problem]:
