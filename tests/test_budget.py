@@ -2,6 +2,7 @@
 
 import json
 import math
+from contextlib import AbstractContextManager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -11,13 +12,15 @@ import pytest
 
 from sensorbench.analysis.capacity import Search
 from sensorbench.analysis.extrapolation import Growth, Line, common_limit
+from sensorbench.benchmarks.comparison import pilot
 from sensorbench.benchmarks.comparison.prefixes import common_samples, prefix_caveats, prefixes_of
 from sensorbench.benchmarks.stress.pilot import trials_of
 from sensorbench.cli.output import notes_of
-from sensorbench.errors import UsageError
+from sensorbench.errors import FailedError, UsageError
 from sensorbench.progress import ProgressReporter
 from sensorbench.results import VariantManifest, read_comparison
 from sensorbench.results.estimate import Budget, Estimate
+from sensorbench.runner import Servers, Variant, running_servers
 from sensorbench.studies import STUDIES, StudyOptions
 from sensorbench.studies.budget import choose, pilot_study, with_budget
 from tests.conftest import Cli
@@ -70,6 +73,25 @@ def test_a_dry_run_says_what_would_be_done_and_does_nothing(cli: Cli, tmp_path: 
     assert estimate.time_s is not None
     assert estimate.disk.needed is not None
     assert estimate.disk.needed < estimate.disk.free
+
+
+def test_a_server_that_does_not_start_is_left_out_and_the_rest_goes_on(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def starting(variants: list[Variant], *arguments: object, **options: Any) -> AbstractContextManager[Servers]:
+        if variants[0].target.database.name == "redis":
+            raise FailedError("redis did not answer within 180 s")
+        return running_servers(variants, *arguments, **options)
+
+    monkeypatch.setattr(pilot, "running_servers", starting)
+    ended = cli("study", "run", "iot", *SMALL, "--target", "redis", "--schema", "by_sensor", "--scale", "0.01", "--dry-run", "--json",
+                "--out", tmp_path / "out")  # fmt: skip
+    assert ended.exit_code == 0, ended.err
+    assert "redis is left out: redis did not answer within 180 s" in ended.err
+    (part,) = Estimate.model_validate_json(ended.out).parts
+    refused = {variant.variant: variant.refused for variant in part.variants}
+    assert {variant for variant, why in refused.items() if why is None} == {"sqlite-star", "sqlite-natural"}
+    assert {why for variant, why in refused.items() if variant.startswith("redis")} == {"redis did not answer within 180 s"}
 
 
 def test_a_dry_run_never_asks_a_server_of_the_users(cli: Cli, tmp_path: Path) -> None:

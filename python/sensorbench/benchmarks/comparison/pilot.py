@@ -261,15 +261,29 @@ class _Measuring:
             group = [(name, variant, stand_in) for name, variant, stand_in in of_server if name not in self.skipped]
             if not group:
                 continue
-            with running_servers([variant for _, variant, _ in group], self.reporter, pin=pin) as servers:
-                until_s += sum(servers.start_s.values())
-                of_group, now_s = sum(variant.id == stand_in for _, variant, stand_in in group), time.monotonic()
-                self._measure_group(group, servers, now_s + max(0.0, until_s - now_s) * of_group / left, is_full)
-                left -= of_group
-                self.start_s |= servers.start_s
-                self.server_bytes |= {
-                    server: _memory(Servers({server: instance})) for server, instance in servers.instances.items()
-                }
+            of_group = sum(variant.id == stand_in for _, variant, stand_in in group)
+            with ExitStack() as stack:
+                try:
+                    servers = stack.enter_context(running_servers([variant for _, variant, _ in group], self.reporter, pin=pin))
+                except FailedError as error:
+                    # The study goes on without it, and says why.
+                    self._fail(group, message_of(error))
+                else:
+                    until_s += sum(servers.start_s.values())
+                    now_s = time.monotonic()
+                    self._measure_group(group, servers, now_s + max(0.0, until_s - now_s) * of_group / left, is_full)
+                    self.start_s |= servers.start_s
+                    self.server_bytes |= {
+                        server: _memory(Servers({server: instance})) for server, instance in servers.instances.items()
+                    }
+            left -= of_group
+
+    def _fail(self, group: list[tuple[str, Variant, str]], why: str) -> None:
+        """Leaves out the variants at a server that does not start."""
+        self.reporter.warn(f"pilot: {group[0][1].target.server} is left out: {why}")
+        for name, variant, stand_in in group:
+            self.failed[name, variant.id] = why
+            self.unmeasured[name] -= variant.id == stand_in
 
     def _measure_group(
         self, group: list[tuple[str, Variant, str]], servers: Servers, until_s: float, is_full: IsFull | None
