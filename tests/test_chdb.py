@@ -1,7 +1,4 @@
-"""chDB as a target: its driver keeps the contract, its schemas give DuckDB's answers, and what it has acknowledged outlives a process that is killed.
-
-The library is got by whoever names chDB first (178 MB), so that these tests run where it is: `sensorbench study run iot --target chdb` gets it.
-"""
+"""chDB as a target: its driver keeps the contract, its schemas give DuckDB's answers, and what it has acknowledged outlives a process that is killed."""
 
 import json
 import os
@@ -13,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sensorbench import _engine, lab
+from sensorbench import _engine
 from sensorbench.errors import UsageError
 from sensorbench.lab.databases import chdb
 from sensorbench.runner import parse_target
@@ -25,7 +22,6 @@ from tests.contract import keeps_the_contract
 
 SMALL = ("--dataset", "beijing-air-quality", "--scale", "0.003", "--operations", "40", "--repetitions", "1")
 SENSORS = ("by_time", "daily_peaks", "natural", "projected", "replacing", "typed")
-needs_library = pytest.mark.skipif(not lab.has_library("chdb"), reason="the library of chDB is not here")
 
 SERIES: dict[str, Any] = {
     "create": {"statements": ["CREATE TABLE series (time DateTime64(6, 'UTC'), value Float64) ENGINE = MergeTree ORDER BY time"]},
@@ -47,12 +43,10 @@ for number in range(1_000_000):
 """
 
 
-@needs_library
 def test_it_keeps_the_contract() -> None:
     keeps_the_contract("chdb", {"SENSORBENCH_TEST_CHDB": str(chdb.library())})
 
 
-@needs_library
 def test_readings_give_the_answers_of_duckdb(cli: Cli, tmp_path: Path) -> None:
     ended = cli(
         "study", "run", "iot", "--target", "chdb", "--target", "duckdb",
@@ -70,7 +64,6 @@ def test_readings_give_the_answers_of_duckdb(cli: Cli, tmp_path: Path) -> None:
     assert 0 < sum(told["size"]["parts"].values()) <= told["size"]["total_bytes"]
 
 
-@needs_library
 def test_what_was_acknowledged_outlives_a_process_that_is_killed(tmp_path: Path) -> None:
     path = tmp_path / "killed"
     with subprocess.Popen([sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE, text=True) as writer:
