@@ -74,7 +74,7 @@ class Target:
         """Names of all namespaces at the target with a marker of ours."""
 
     def load(
-        self, table: str, rows: pa.RecordBatchReader, *, with_targets: Sequence[Target] = (), batch_rows: int | None = None
+        self, table: str, rows: pa.RecordBatchReader, *, with_targets: Sequence[Target] = ..., batch_rows: int | None = None
     ) -> Load:
         """Starts loading rows of canonical Arrow types (Boolean, Int64, Float64, Timestamp(µs), Utf8, Binary).
 
