@@ -22,7 +22,7 @@ from sensorbench.cli.main import app
 from sensorbench.cli.settings import keys_of, option_names
 from sensorbench.terminal import Rows, TableFormat, formatted, rows_of
 from tests.commands import commands
-from tests.conftest import SMALL, Cli
+from tests.conftest import SMALL, Cli, new_lab_home
 from tests.test_startup import LARGE
 
 EXAMPLE = Path(__file__).parent.parent / "docs" / "example" / "experiment.toml"
@@ -240,9 +240,11 @@ def test_rows_of_tables_in_each_format(cli: Cli) -> None:
     assert lines[0].startswith(f"| {rows[0]['study']} | ")
 
 
-def test_what_is_no_table_goes_to_standard_error_with_a_format(cli: Cli, lab_home: Path) -> None:
-    assert cli("lab", "list", "--format", "csv").out == ""
-    nothing = cli("lab", "list", "--format", "json")
+def test_what_is_no_table_goes_to_standard_error_with_a_format(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    with new_lab_home() as home:
+        monkeypatch.setenv("SENSORBENCH_LAB", str(home))
+        assert cli("lab", "list", "--format", "csv").out == ""
+        nothing = cli("lab", "list", "--format", "json")
     assert json.loads(nothing.out) == []
     assert "no instance runs" in nothing.err
 
