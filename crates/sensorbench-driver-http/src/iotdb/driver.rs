@@ -171,17 +171,29 @@ impl IotdbDriver {
         Ok(rows.iter().map(|row| row.value(0).to_value()).collect())
     }
 
-    /// Removes sensorbench's database of the tree model; one without a marker is somebody's, and is an error.
-    fn remove_tree(&self) -> Result<(), DriverError> {
-        let root = tree::root(self.database());
+    /// Whether sensorbench's database of the tree model is there; one without a marker is somebody's, and is an error. So is a database of tables
+    /// with the same name, whose tables would go, too.
+    fn has_tree(&self) -> Result<bool, DriverError> {
+        let (root, same) = (tree::root(self.database()), tree::database(self.database()));
+        if self.databases()?.contains(&same) {
+            let tables = format!("the server would delete the tables of database {same} with {root}; rename one of them");
+            return Err(DriverError::Namespace(format!("{}: {tables}", self.namespace())));
+        }
         if self.of_tree(&format!("SHOW CHILD PATHS {root}"), &[Type::Text; 2])?.is_empty() {
-            return Ok(());
+            return Ok(false);
         }
         let mark = self.of_tree(&format!("SELECT mark FROM {root}.{MARKER_TABLE}"), &[Type::Text])?;
         if !mark.into_iter().filter_map(text).any(|mark| Marker::parse(&mark).is_some()) {
             return Err(DriverError::Namespace(format!("{}: {root} is somebody's database of the tree model", self.namespace())));
         }
-        self.send(tree::running(&format!("DELETE DATABASE {root}")))
+        Ok(true)
+    }
+
+    fn remove_tree(&self) -> Result<(), DriverError> {
+        if self.has_tree()? {
+            self.send(tree::running(&format!("DELETE DATABASE {}", tree::root(self.database()))))?;
+        }
+        Ok(())
     }
 
     /// Makes sensorbench's database of the tree model, with a marker.
@@ -256,6 +268,10 @@ impl Driver for IotdbDriver {
 
     fn create(&self, schema: &Schema, marker: &Marker, admission: &Admission) -> Result<(), DriverError> {
         let parsed = IotdbSchema::of(schema)?;
+        if parsed.paths.is_some() {
+            // Of the tree model's databases, the occupant of the namespace says nothing.
+            self.has_tree()?;
+        }
         // The server makes places for a new database's data, which takes it a second or more: one that is replaced keeps its own.
         if admission.replaces() && self.is_there()? {
             self.empty()?;
@@ -265,7 +281,6 @@ impl Driver for IotdbDriver {
         }
         self.write_marker(marker, admission)?;
         if parsed.paths.is_some() {
-            // Of the tree model's databases, the occupant of the namespace says nothing.
             self.remove_tree()?;
             self.create_tree(marker)?;
         }

@@ -1,5 +1,5 @@
 //! Apache IoTDB over REST, its table model and its tree model: statements are SQL and rows are written as tablets, or as records of devices.
-//! sensorbench's namespace is a database at the server, and in the tree model also the database `root.NAMESPACE`.
+//! sensorbench's namespace is a database at the server, and in the tree model also the database `root.NAMESPACE_tree`.
 //!
 //! A target is `iotdb://[[USER]:PASSWORD@]HOST[:PORT]`, with the port of the REST service. `wal_mode=sync|async|disable` says how the server
 //! keeps its write-ahead log, which it does not tell by itself; it is what the durability class is read from.
@@ -17,7 +17,7 @@
 //! columns = { site = "location" }                    # of the same names if nothing else is said
 //! ```
 //!
-//! A schema with `paths` is one of the tree model (`tree.rs`): a table is what lies below `root.NAMESPACE.TABLE`, as `{TABLE}` in statements. In
+//! A schema with `paths` is one of the tree model (`tree.rs`): a table is what lies below `root.NAMESPACE_tree.TABLE`, as `{TABLE}` in statements. In
 //! them, `:name@text` is a node.
 //!
 //! ```toml

@@ -22,9 +22,14 @@ const DEVICE: &str = "Device";
 /// For each table the columns that are nodes of its paths, in their order.
 pub type Paths = BTreeMap<String, Vec<String>>;
 
+/// The database for a namespace. It has a name of its own: 2.0.1-beta deletes a database's tables with the tree model's database of the same name.
+pub fn database(namespace: &str) -> String {
+    format!("{namespace}_tree")
+}
+
 /// Where all that is sensorbench's lies.
 pub fn root(namespace: &str) -> String {
-    format!("root.{namespace}")
+    format!("root.{}", database(namespace))
 }
 
 /// A statement with the paths of the tables between braces.

@@ -164,14 +164,19 @@ fn keeps_devices_of_the_tree_model() {
     // Somebody's database of the tree model is left alone.
     driver.guard(&owner()).remove().unwrap();
     let tree = |path: &str, statement: &str| request(path, Some(&json!({"sql": statement}).to_string())).1;
-    tree("/rest/v2/nonQuery", "INSERT INTO root.stated.mine(timestamp, v) VALUES (1, 7.0)");
+    tree("/rest/v2/nonQuery", "INSERT INTO root.stated_tree.mine(timestamp, v) VALUES (1, 7.0)");
     let refused = driver.guard(&owner()).create(&of_tree, "", Intent::Create).unwrap_err();
     assert!(
         refused.kind() == ErrorKind::Namespace && refused.to_string().contains("somebody's database of the tree"),
         "{refused}"
     );
-    assert!(tree("/rest/v2/query", "SELECT v FROM root.stated.mine").contains("7.0"));
-    tree("/rest/v2/nonQuery", "DELETE DATABASE root.stated");
+    assert!(tree("/rest/v2/query", "SELECT v FROM root.stated_tree.mine").contains("7.0"));
+    tree("/rest/v2/nonQuery", "DELETE DATABASE root.stated_tree");
+    // Neither are somebody's tables, which the server would delete with a database of the same name.
+    run("CREATE DATABASE stated_tree");
+    let refused = driver.guard(&owner()).create(&of_tree, "", Intent::Replace).unwrap_err();
+    assert!(refused.kind() == ErrorKind::Namespace && refused.to_string().contains("stated_tree"), "{refused}");
+    run("DROP DATABASE stated_tree");
     driver.guard(&owner()).create(&of_tree, "", Intent::Replace).unwrap();
 }
 
