@@ -16,7 +16,7 @@ use super::session::{Connector, Prepared, reading, running};
 use super::statement::{Statement, literal};
 use super::table::{Found, IotdbSchema, Table};
 use super::tree::{self, Series};
-use crate::connection::Call;
+use crate::connection::{Call, Reply};
 use crate::control::Control;
 use crate::load::{self, Form};
 use crate::sql::written;
@@ -53,7 +53,7 @@ impl IotdbDriver {
     fn rows(&self, database: &str, statement: &str, types: &[Type]) -> Result<Vec<Vec<Value>>, DriverError> {
         let column = |value_type: &Type| Column { name: "value".to_owned(), value_type: *value_type, computed: false };
         let columns: Vec<_> = types.iter().map(column).collect();
-        let reply = self.control.ask(reading(database, statement))?;
+        let reply = self.ask(reading(database, statement))?;
         let mut rows = Rows::new();
         answer::read(&reply, &columns, Precision::Micros, &mut rows)?;
         Ok(rows.iter().map(|row| (0..row.columns()).map(|place| row.value(place).to_value()).collect()).collect())
@@ -69,19 +69,21 @@ impl IotdbDriver {
         self.send(running(database, statement))
     }
 
-    /// A new database has nowhere to write for a moment, and so has a server that was busy: such a refusal is waited out.
-    fn send(&self, call: Call) -> Result<(), DriverError> {
+    /// A new database has nowhere for its data for a moment, and so has a server that was busy: such a refusal is waited out.
+    fn ask(&self, call: Call) -> Result<Reply, DriverError> {
         let start = Instant::now();
         loop {
             let reply = self.control.ask(call.clone())?;
-            match answer::refusal(&reply) {
-                None => return Ok(()),
-                Some(refusal) if refusal.contains(NOWHERE_YET) && start.elapsed() < READY_WITHIN => {
-                    std::thread::sleep(BETWEEN_TRIES);
-                }
-                Some(refusal) => return Err(DriverError::Statement(refusal)),
+            let is_early = answer::refusal(&reply).is_some_and(|refusal| refusal.contains(NOWHERE_YET));
+            if !is_early || start.elapsed() >= READY_WITHIN {
+                return Ok(reply);
             }
+            std::thread::sleep(BETWEEN_TRIES);
         }
+    }
+
+    fn send(&self, call: Call) -> Result<(), DriverError> {
+        answer::refusal(&self.ask(call)?).map_or(Ok(()), |refusal| Err(DriverError::Statement(refusal)))
     }
 
     /// Runs statements of the schema, each with its place in the file.
@@ -167,7 +169,7 @@ impl IotdbDriver {
         let column = |value_type: &Type| Column { name: "value".to_owned(), value_type: *value_type, computed: false };
         let columns: Vec<_> = types.iter().map(column).collect();
         let mut rows = Rows::new();
-        tree::read(&self.control.ask(tree::reading(statement))?, &columns, Precision::Micros, &mut rows)?;
+        tree::read(&self.ask(tree::reading(statement))?, &columns, Precision::Micros, &mut rows)?;
         Ok(rows.iter().map(|row| row.value(0).to_value()).collect())
     }
 
