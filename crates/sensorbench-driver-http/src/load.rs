@@ -72,16 +72,25 @@ pub fn load(
             // Moved, so that whoever writes rows ends when the sender has given up.
             let mut batches = std::mem::replace(&mut batches, channel(1).1);
             let mut sending = FuturesUnordered::new();
-            while let Some(batch) = batches.recv().await {
-                sending.push(send(form, pool, table, batch?, progress));
-                while sending.len() >= in_flight {
-                    sending.next().await.expect("something is being sent")?;
+            let mut outcome = Ok(());
+            while outcome.is_ok()
+                && let Some(batch) = batches.recv().await
+            {
+                match batch {
+                    Ok(batch) => sending.push(send(form, pool, table, batch, progress)),
+                    Err(DriverError::Cancelled) => return Err(DriverError::Cancelled),
+                    Err(error) => outcome = Err(error),
+                }
+                while outcome.is_ok() && sending.len() >= in_flight {
+                    outcome = sending.next().await.expect("something is being sent");
                 }
             }
+            // What is on its way when something is refused may be taken, and counts.
+            drop(batches);
             while let Some(sent) = sending.next().await {
-                sent?;
+                outcome = outcome.and(sent);
             }
-            Ok(())
+            outcome
         })
     })
 }
