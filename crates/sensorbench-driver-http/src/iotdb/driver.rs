@@ -28,7 +28,7 @@ const MARKER_TABLE: &str = "sensorbench";
 const NO_DATABASE: &str = "information_schema";
 /// What the server says while it has no place for new data.
 const NOWHERE_YET: &str = "There are no available";
-const READY_WITHIN: Duration = Duration::from_secs(30);
+const READY_WITHIN: Duration = Duration::from_secs(60);
 const BETWEEN_TRIES: Duration = Duration::from_millis(200);
 
 /// The option of the URL that says how the server keeps its write-ahead log.
