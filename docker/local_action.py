@@ -57,6 +57,8 @@ def run_action(checkout: Path, inputs: Mapping[str, str]) -> ActionRun:
         summary.touch()
         environment = {
             **os.environ,
+            # The commands of the environment that runs this, which need not be active.
+            "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
             "GITHUB_ACTION_PATH": str((checkout / ACTION).parent),
             "GITHUB_WORKSPACE": str(checkout),
             "GITHUB_OUTPUT": str(output),
