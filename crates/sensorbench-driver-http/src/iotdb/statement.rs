@@ -118,7 +118,7 @@ mod tests {
         let hostile = [Value::Integer(7), Value::Text("x`.** --'".into()), Value::Timestamp(0)];
         assert_eq!(
             of_tree.text(Precision::Micros, &hostile).unwrap(),
-            "SELECT v FROM root.d.r.`7`.`x``.** --'` WHERE v = 'x`.** --'''"
+            "SELECT v FROM root.d_tree.r.`7`.`x``.** --'` WHERE v = 'x`.** --'''"
         );
     }
 }

@@ -329,11 +329,11 @@ mod tests {
         let Some(Body::Json(body)) = series.call(data).body else { panic!("a body of JSON") };
         let body: Json = serde_json::from_slice(&body).unwrap();
         assert_eq!(body["timestamps"], json!([1, -2]));
-        assert_eq!(body["devices"], json!(["root.d.r.`7`.`A\n``.x`", "root.d.r.`7`.`b`"]));
+        assert_eq!(body["devices"], json!(["root.d_tree.r.`7`.`A\n``.x`", "root.d_tree.r.`7`.`b`"]));
         assert_eq!(body["measurements_list"], json!([["value", "note"], ["value", "note"]]));
         assert_eq!(body["data_types_list"], json!([["DOUBLE", "STRING"], ["DOUBLE", "STRING"]]));
         assert_eq!(body["values_list"], json!([[5.0, "\n"], [5.0, "\n"]]));
-        assert_eq!(series.count(), "SELECT count(`value`) FROM root.d.r.** GROUP BY LEVEL = 1");
+        assert_eq!(series.count(), "SELECT count(`value`) FROM root.d_tree.r.** GROUP BY LEVEL = 1");
         let with = |time: ValueRef<'static>, value: ValueRef<'static>| {
             let values = [ValueRef::Text("a"), time, value, ValueRef::Integer(1), ValueRef::Text("")];
             series.append(&mut Vec::new(), |place| values[place]).is_err()
