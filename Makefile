@@ -29,6 +29,10 @@ export VIRTUAL_ENV := $(CURDIR)/.venv
 # $(call timed,NAME,COMMAND): runs a command and prints what it cost.
 timed = start=$$(date +%s); { $(2); } || exit $$?; echo "[phase] $(1): $$(( $$(date +%s) - start )) s"
 
+# $(call tests,PYTHON TESTS): lint, the tests of Rust and these of Python. What fails does not hide what the others find.
+tests = failed=0; ( $(call timed,lint,$(MAKE) lint) ) || failed=$$?; ( $(call timed,Rust tests,$(MAKE) test-rust) ) || failed=$$?; \
+	( $(1) ) || failed=$$?; exit $$failed
+
 .PHONY: help quickstart setup check test test-clusters lint docs docs-outputs bench bench-clients bench-report bench-claims bench-history clean format test-rust test-python lock schemas docs-lists wheel notebook
 
 help: ## list these commands
@@ -42,15 +46,11 @@ setup: $(RUNTIME) $(STAMPS)/dev ## set up the environment in .venv
 
 check: ## set up and run all checks, and the tests that start no server, but the longest
 	@$(call timed,set up,$(MAKE) setup)
-	@$(call timed,lint,$(MAKE) lint)
-	@$(call timed,Rust tests,$(MAKE) test-rust)
-	@$(call timed,Python tests without servers,$(PYTEST) $(CHECK_WORKERS) -m "not server and not cluster and not long" $(ARGS))
+	@$(call tests,$(call timed,Python tests without servers,$(PYTEST) $(CHECK_WORKERS) -m "not server and not cluster and not long" $(ARGS)))
 
 test: ## set up and run all checks and tests, but those of clusters
 	@$(call timed,set up,$(MAKE) setup)
-	@$(call timed,lint,$(MAKE) lint)
-	@$(call timed,Rust tests,$(MAKE) test-rust)
-	@$(call timed,Python tests,$(PYTEST) $(TEST_WORKERS) -m "not cluster" $(ARGS))
+	@$(call tests,$(call timed,Python tests,$(PYTEST) $(TEST_WORKERS) -m "not cluster" $(ARGS)))
 
 test-clusters: ## run the tests of rings, Spark, faults and several nodes
 	@$(call timed,set up,$(MAKE) setup)

@@ -1,12 +1,11 @@
 //! chDB's library, opened at run time, and the functions of its C API that are called, as in chdb.h of 26.7.
 
-use std::collections::BTreeMap;
 use std::error::Error as _;
 use std::ffi::{CStr, c_char, c_int, c_void};
-use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::path::Path;
 
 use libloading::os::unix::{Library as Loaded, RTLD_LOCAL, RTLD_NOW};
+use sensorbench_driver::OpenedOnce;
 
 /// The main versions whose C API this is.
 const MAIN_VERSIONS: [&str; 2] = ["26.7", "26.9"];
@@ -60,18 +59,12 @@ pub struct Library {
     version: String,
 }
 
-static OPENED: Mutex<BTreeMap<PathBuf, &'static Library>> = Mutex::new(BTreeMap::new());
+static OPENED: OpenedOnce<Library> = OpenedOnce::new();
 
 impl Library {
     /// Opens the library at a path, once in a process. The error says why it cannot be used.
     pub fn open(path: &Path) -> Result<&'static Self, String> {
-        let mut opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(library) = opened.get(path) {
-            return Ok(library);
-        }
-        let library = Box::leak(Box::new(Self::new(path).map_err(|reason| format!("{}: {reason}", path.display()))?));
-        opened.insert(path.to_owned(), library);
-        Ok(library)
+        OPENED.get(path, Self::new)
     }
 
     fn new(path: &Path) -> Result<Self, String> {

@@ -106,6 +106,22 @@ impl Template {
         }
         Ok(Self(pieces))
     }
+
+    /// The pieces with `$p0`, `$p1`, … in place of values, and what the server binds to these, in order. What occurs again is bound once.
+    pub fn bound(self) -> (Vec<Piece>, Vec<(usize, Form)>) {
+        let mut bound: Vec<(usize, Form)> = Vec::new();
+        let pieces = self.0.into_iter().map(|piece| match piece {
+            Piece::Value(place, form) => {
+                let number = bound.iter().position(|known| *known == (place, form)).unwrap_or_else(|| {
+                    bound.push((place, form));
+                    bound.len() - 1
+                });
+                Piece::Text(format!("$p{number}"))
+            }
+            other => other,
+        });
+        (pieces.collect(), bound)
+    }
 }
 
 /// The length of what begins with a quote, its end included. A backslash takes the meaning of what follows it.

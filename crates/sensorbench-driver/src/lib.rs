@@ -21,6 +21,7 @@ mod keyed;
 mod lender;
 mod named;
 mod null;
+mod opened_once;
 mod ownership;
 mod progress;
 mod rows;
@@ -49,6 +50,7 @@ pub use keyed::{KeyRange, KeyRangeNames, KeyedSchema, KeyedTable, OperationPlace
 pub use lender::{Lender, Loan};
 pub use named::{Placeholder, Positional};
 pub use null::NullDatabase;
+pub use opened_once::OpenedOnce;
 pub use ownership::{Admission, Marker, Occupant, Owner};
 pub use progress::Progress;
 pub use rows::{RowRef, Rows};

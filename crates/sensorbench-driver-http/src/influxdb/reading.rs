@@ -42,25 +42,16 @@ impl InfluxReading {
         let path = format!("operation.{}", operation.name);
         let text: ReadText = parse_part(&path, &operation.statement)?;
         let template = Template::of(operation, &format!("{path}.query"), &text.query, LANGUAGE)?;
-        let mut bound: Vec<(usize, Form)> = Vec::new();
-        let encoded = |text: &str| Piece::Text(utf8_percent_encode(text, ENCODED).to_string());
-        let pieces = template.0.into_iter().map(|piece| match piece {
-            Piece::Text(text) => encoded(&text),
-            Piece::Value(place, form) => {
-                let number = bound.iter().position(|known| *known == (place, form)).unwrap_or_else(|| {
-                    bound.push((place, form));
-                    bound.len() - 1
-                });
-                encoded(&format!("$p{number}"))
-            }
+        let (pieces, bound) = template.bound();
+        let pieces = pieces.into_iter().map(|piece| match piece {
+            Piece::Text(text) => Piece::Text(utf8_percent_encode(&text, ENCODED).to_string()),
             other => other,
         });
-        let pieces = pieces.collect();
         let row = row_names(operation, text.row)?;
         Ok(Self {
             name: operation.name.clone(),
             head: format!("db={namespace}&epoch=u&chunked=true&q="),
-            pieces,
+            pieces: pieces.collect(),
             bound,
             parameters: operation.parameters.clone(),
             columns: operation.columns.clone(),

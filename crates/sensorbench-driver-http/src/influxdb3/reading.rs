@@ -42,18 +42,7 @@ impl SqlReading {
         let path = format!("operation.{}", operation.name);
         let text: ReadText = parse_part(&path, &operation.statement)?;
         let template = Template::of(operation, &format!("{path}.query"), &text.query, LANGUAGE)?;
-        let mut bound: Vec<(usize, Form)> = Vec::new();
-        let pieces = template.0.into_iter().map(|piece| match piece {
-            Piece::Value(place, form) => {
-                let number = bound.iter().position(|known| *known == (place, form)).unwrap_or_else(|| {
-                    bound.push((place, form));
-                    bound.len() - 1
-                });
-                Piece::Text(format!("$p{number}"))
-            }
-            other => other,
-        });
-        let pieces = pieces.collect();
+        let (pieces, bound) = template.bound();
         Ok(Self {
             name: operation.name.clone(),
             database: database.to_owned(),

@@ -18,11 +18,13 @@ use postgres_types::Type as ServerType;
 use sensorbench_driver::{About, Description, DriverError, Size, TargetUrl, Type, place_tables, quoted};
 use tokio_postgres::{Client, Error};
 
-use super::{BulkLoad, Dialect, catalog, relational};
+use super::{BulkLoad, Dialect, catalog, relational, waits};
 use crate::statement::OperationStatement;
 use crate::wire::errors;
 use crate::wire::values::Limits;
 
+/// Until when writes wait where the URL asks them to.
+const WAIT: &str = "refreshed";
 /// Where tables without a schema are.
 const DATABASE: &str = "doc";
 const VERSION: &str = "SELECT version['number'] FROM sys.nodes LIMIT 1";
@@ -70,13 +72,8 @@ impl Dialect for Cratedb {
         DATABASE
     }
 
-    fn check_server<'a>(
-        &'a self,
-        client: &'a Client,
-        place: &'a str,
-        url: &'a TargetUrl,
-    ) -> LocalBoxFuture<'a, Result<(), DriverError>> {
-        Box::pin(catalog::check_product(client, VERSION, place, url, "CrateDB"))
+    fn identity(&self) -> Option<&'static str> {
+        Some(VERSION)
     }
 
     fn options(&self) -> &'static [&'static str] {
@@ -85,7 +82,7 @@ impl Dialect for Cratedb {
 
     /// Nothing is set: tables are named with their schema.
     fn session_settings(&self, url: &TargetUrl, _namespace: &str) -> Result<String, DriverError> {
-        waits_until_refreshed(url)?;
+        waits(url, WAIT)?;
         match url.rest.trim_start_matches('/').split_once('/').map_or("", |(_, database)| database) {
             "" | DATABASE => Ok(String::new()),
             other => Err(url.error(format!(
@@ -108,7 +105,7 @@ impl Dialect for Cratedb {
     }
 
     fn after_write(&self, url: &TargetUrl, namespace: &str, operation: &OperationStatement) -> Option<String> {
-        let waits = waits_until_refreshed(url).unwrap_or(false) && operation.columns.is_empty();
+        let waits = waits(url, WAIT).unwrap_or(false) && operation.columns.is_empty();
         let mut written = Vec::new();
         place_tables(&operation.positional.text, |name| {
             written.push(self.table(namespace, name));
@@ -206,7 +203,7 @@ impl Dialect for Cratedb {
             for (place, name) in ["nodes", "heap of a node", "processors of a node"].into_iter().enumerate() {
                 settings.insert(name.to_owned(), nodes.try_get::<_, i64>(place)?.to_string());
             }
-            let wait = if waits_until_refreshed(url).unwrap_or(false) { "refreshed" } else { "acknowledged" };
+            let wait = if waits(url, WAIT).unwrap_or(false) { "refreshed" } else { "acknowledged" };
             settings.insert("a write waits until it is".to_owned(), wait.to_owned());
             Ok(Description { database: "CrateDB".to_owned(), version, settings })
         })
@@ -242,14 +239,6 @@ impl Cratedb {
             }
         }
         if tables.is_empty() { Ok(()) } else { client.batch_execute(&statement(&tables)).await }
-    }
-}
-
-fn waits_until_refreshed(url: &TargetUrl) -> Result<bool, DriverError> {
-    match url.option("wait") {
-        None | Some("no") => Ok(false),
-        Some("refreshed") => Ok(true),
-        Some(other) => Err(url.error(format!("option wait={other}: expected refreshed or no"))),
     }
 }
 

@@ -60,13 +60,8 @@ impl Dialect for Greptimedb {
         "public"
     }
 
-    fn check_server<'a>(
-        &'a self,
-        client: &'a Client,
-        place: &'a str,
-        url: &'a TargetUrl,
-    ) -> LocalBoxFuture<'a, Result<(), DriverError>> {
-        Box::pin(catalog::check_product(client, BUILD, place, url, "GreptimeDB"))
+    fn identity(&self) -> Option<&'static str> {
+        Some(BUILD)
     }
 
     fn options(&self) -> &'static [&'static str] {

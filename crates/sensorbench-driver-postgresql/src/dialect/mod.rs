@@ -64,16 +64,26 @@ pub trait Dialect: Send + Sync {
         "postgres"
     }
 
-    /// Whether the server has what the database is besides the protocol. Asked over the first connection, before anything is created.
+    /// A query that only this database answers, where another one behind the protocol would be taken for it.
+    fn identity(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Whether the server is the database, and has what it is besides the protocol. Called with the first connection, before anything is created.
     ///
     /// Fails with what is missing, in the server's words, and what to do.
     fn check_server<'a>(
         &'a self,
-        _client: &'a Client,
-        _place: &'a str,
-        _url: &'a TargetUrl,
+        client: &'a Client,
+        place: &'a str,
+        url: &'a TargetUrl,
     ) -> LocalBoxFuture<'a, Result<(), DriverError>> {
-        Box::pin(async { Ok(()) })
+        Box::pin(async move {
+            match self.identity() {
+                Some(query) => catalog::check_product(client, query, place, url, self.product()).await,
+                None => Ok(()),
+            }
+        })
     }
 
     /// Options of the URL besides those of every server, which [`Dialect::session_settings`] reads.
@@ -256,6 +266,15 @@ pub trait Dialect: Send + Sync {
     /// Counters and gauges of the server, by their names there.
     fn status<'a>(&'a self, client: &'a Client) -> LocalBoxFuture<'a, Result<BTreeMap<String, f64>, Error>> {
         Box::pin(catalog::status(client))
+    }
+}
+
+/// Whether the URL asks writes to wait: `wait=no`, the default, or `wait=WORD`, where the word says until when.
+fn waits(url: &TargetUrl, word: &str) -> Result<bool, DriverError> {
+    match url.option("wait") {
+        None | Some("no") => Ok(false),
+        Some(wished) if wished == word => Ok(true),
+        Some(other) => Err(url.error(format!("option wait={other}: expected {word} or no"))),
     }
 }
 

@@ -26,10 +26,12 @@ use sensorbench_driver::{About, Description, DriverError, Size, TargetUrl, Type,
 use tokio_postgres::error::DbError;
 use tokio_postgres::{Client, Error};
 
-use super::{BulkLoad, Dialect, relational};
+use super::{BulkLoad, Dialect, relational, waits};
 use crate::statement::OperationStatement;
 use crate::wire::values::{Limits, Nulls};
 
+/// Until when writes wait where the URL asks them to.
+const WAIT: &str = "applied";
 /// The only database that there is.
 const DATABASE: &str = "qdb";
 const HTTP_PORT: u16 = 9000;
@@ -62,7 +64,7 @@ impl Dialect for Questdb {
     /// QuestDB has nothing to set, and takes whatever name a database is given.
     fn session_settings(&self, url: &TargetUrl, _namespace: &str) -> Result<String, DriverError> {
         http_port(url)?;
-        waits_until_applied(url)?;
+        waits(url, WAIT)?;
         let database = url.rest.trim_start_matches('/').split_once('/').map_or("", |(_, database)| database);
         if database.is_empty() || database == DATABASE {
             Ok(String::new())
@@ -102,7 +104,7 @@ impl Dialect for Questdb {
     }
 
     fn after_write(&self, url: &TargetUrl, namespace: &str, operation: &OperationStatement) -> Option<String> {
-        let waits = waits_until_applied(url).unwrap_or(false) && operation.columns.is_empty();
+        let waits = waits(url, WAIT).unwrap_or(false) && operation.columns.is_empty();
         let mut waited = Vec::new();
         place_tables(&operation.positional.text, |name| {
             waited.push(format!("wait_wal_table('{}')", stored(namespace, name)));
@@ -190,7 +192,7 @@ impl Dialect for Questdb {
     }
 
     fn describe<'a>(&'a self, client: &'a Client, url: &'a TargetUrl) -> LocalBoxFuture<'a, Result<Description, Error>> {
-        Box::pin(catalog::describe(client, waits_until_applied(url).unwrap_or(false)))
+        Box::pin(catalog::describe(client, waits(url, WAIT).unwrap_or(false)))
     }
 
     /// There is nothing to ask for: data are in the tables' files when the write-ahead log was applied.
@@ -215,14 +217,6 @@ pub fn stored(namespace: &str, name: &str) -> String {
 /// The port of the HTTP server, at the same host.
 pub fn http_port(url: &TargetUrl) -> Result<u16, DriverError> {
     Ok(url.parsed_option("http", "the port of QuestDB's HTTP server")?.unwrap_or(HTTP_PORT))
-}
-
-fn waits_until_applied(url: &TargetUrl) -> Result<bool, DriverError> {
-    match url.option("wait") {
-        None | Some("no") => Ok(false),
-        Some("applied") => Ok(true),
-        Some(other) => Err(url.error(format!("option wait={other}: expected applied or no"))),
-    }
 }
 
 #[cfg(test)]
