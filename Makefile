@@ -33,7 +33,7 @@ timed = start=$$(date +%s); { $(2); } || exit $$?; echo "[phase] $(1): $$(( $$(d
 tests = failed=0; ( $(call timed,lint,$(MAKE) lint) ) || failed=$$?; ( $(call timed,Rust tests,$(MAKE) test-rust) ) || failed=$$?; \
 	( $(1) ) || failed=$$?; exit $$failed
 
-.PHONY: help quickstart setup check test test-clusters lint docs docs-outputs bench bench-clients bench-report bench-claims bench-history clean format test-rust test-python lock schemas docs-lists wheel notebook
+.PHONY: help quickstart setup check test test-clusters lint lint-rust lint-python docs docs-outputs bench bench-clients bench-report bench-claims bench-history clean format test-rust test-python lock schemas docs-lists wheel notebook
 
 help: ## list these commands
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
@@ -63,16 +63,20 @@ test-python: setup ## run the tests of the package, of clusters too (ARGS="-k na
 	@$(PYTHON) -m pytest $(ARGS)
 
 lint: setup ## check form and types
+	@$(MAKE) -j2 --output-sync=target lint-rust lint-python docs
+
+lint-rust: setup
 	@cargo fmt --all --check
 	@cargo clippy --release --workspace --all-targets --quiet -- -D warnings
 	@# Those are left out of all targets, because cargo neither tests nor measures them unless they are named.
 	@cargo clippy --release --workspace --test contract --bench overhead --quiet -- -D warnings
+
+lint-python: setup
 	@.venv/bin/ruff check python tests benches docsite docker
 	@.venv/bin/ruff format --check --quiet python tests benches docsite docker
 	@.venv/bin/mypy --no-error-summary
 	@$(PYTHON) -m mypy.stubtest sensorbench._engine --ignore-missing-stub --mypy-config-file pyproject.toml
 	@$(PYTHON) -m docsite.language
-	@$(MAKE) docs
 
 docs: setup ## build the documentation site in site/
 	@NO_MKDOCS_2_WARNING=1 $(PYTHON) -m mkdocs build --strict --quiet

@@ -62,6 +62,28 @@ def test_a_draw_that_gives_no_variants_is_refused(query: str, problem: str) -> N
     assert problem in str(error.value)
 
 
+def test_values_of_instances_keep_their_types_bits_and_order() -> None:
+    rows = """
+        SELECT 'a' AS instance, number, 1 / number AS third, 'o''clock "' || number || chr(10) AS text,
+            TIMESTAMP '1969-12-31 23:59:59.999999' + to_days(CAST(number AS INTEGER)) AS time, DATE '2024-02-29' AS day,
+            number % 2 = 0 AS even, CAST('inf' AS DOUBLE) AS high, CAST(0.1 AS FLOAT) AS short, CAST(NULL AS BIGINT) AS nothing
+        FROM range(3, 2003) AS numbers(number) ORDER BY hash(number)
+    """
+    operations = load_operations("logs").with_parameter_source("ranges", ParameterSource(query=rows))
+    with duckdb.connect() as workbench:
+        (query,) = (
+            source.query or ""
+            for name, source in with_instances(operations, {"fetch_range"}, workbench, "here").parameter_source.items()
+            if name == "ranges.a"
+        )
+        expected = workbench.sql(f"SELECT * EXCLUDE instance FROM ({rows})")
+        found = workbench.sql(query)
+        assert (found.columns, found.types, found.fetchall()) == (expected.columns, expected.types, expected.fetchall())
+        blob = operations.with_parameter_source("ranges", ParameterSource(query="SELECT 'a' AS instance, 'x'::BLOB AS low"))
+        with pytest.raises(UsageError, match="parameters of instances cannot be bytes"):
+            with_instances(blob, {"fetch_range"}, workbench, "here")
+
+
 @pytest.fixture(scope="module")
 def azure(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """Real data in an embedded database, without and with indexes."""

@@ -9,6 +9,7 @@ from sensorbench.app.comparison import run_comparison_and_report
 from sensorbench.benchmarks.comparison import sample_of
 from sensorbench.benchmarks.doctor import Diagnosis, Noise, OperationNoise, check_noise, diagnosis_of, examine
 from sensorbench.errors import UsageError
+from sensorbench.paths import check_is_free
 from sensorbench.progress import ProgressReporter
 from sensorbench.results import ComparisonResult, RunResult, read_comparison
 from sensorbench.runner import DATA_FOLDER, Comparison, VariantSpec, make_variants, plan_experiment
@@ -34,10 +35,13 @@ def diagnose(
         margin: differences inside this share are equivalent.
 
     Raises:
-        UsageError: for an experiment that cannot run against itself.
+        UsageError: for an experiment that cannot run against itself, and for a folder that is not empty.
 
     """
     twins = None if experiment is None else _twins(experiment, changes, folder, reporter)
+    if twins is not None:
+        # The examination takes minutes: what would be refused after it is refused before.
+        check_is_free(folder)
     checks, timers, figures = examine(folder, reporter, quick=quick)
     noise = None if twins is None else _noise(twins, folder, reporter, margin)
     if noise is not None:

@@ -1,8 +1,9 @@
 """Instances: one operation that is asked at several places, such as seven ranges, each measured as an operation of its own."""
 
+import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date
 from typing import TYPE_CHECKING
 
 from sensorbench.errors import UsageError
@@ -28,12 +29,12 @@ def with_instances(
         if operation.instances is None or name not in names:
             found[name] = operation
             continue
-        for rows in _by_instance(
-            _rows(operations.parameter_source[operation.instances], workbench, f"{where}, parameter_source.{operation.instances}")
-        ):
+        place = f"{where}, parameter_source.{operation.instances}"
+        all_rows, types = _rows(operations.parameter_source[operation.instances], workbench, place)
+        for rows in _by_instance(all_rows):
             instance = OperationInstance(of=name, name=rows[0].name, share=rows[0].share)
             source = f"{operation.instances}.{instance.name}"
-            sources[source] = ParameterSource(query=" UNION ALL ".join(_selected(row) for row in rows))
+            sources[source] = ParameterSource(query=_query_of(rows, types))
             own_sources = [
                 source if parameter_source == operation.instances else parameter_source
                 for parameter_source in operation.parameter_sources
@@ -62,18 +63,22 @@ class _Row:
     parameters: dict[str, object]
 
 
-def _rows(source: ParameterSource, workbench: "duckdb.DuckDBPyConnection", where: str) -> list[_Row]:
+def _rows(source: ParameterSource, workbench: "duckdb.DuckDBPyConnection", where: str) -> tuple[list[_Row], dict[str, str]]:
+    """The rows of a parameter source of instances, and the types of DuckDB of its parameters."""
     import duckdb
 
     try:
         relation = workbench.sql(source.query or "")
-        canonical_columns(relation)
+        if "bytes" in canonical_columns(relation).values():
+            raise ValueError("parameters of instances cannot be bytes")
+        types = {name: str(found) for name, found in zip(relation.columns, relation.types, strict=True)}
         rows = [dict(zip(relation.columns, row, strict=True)) for row in relation.fetchall()]
     except (duckdb.Error, ValueError) as error:
         raise UsageError(f"{where}: {error}") from None
     if not rows or NAME not in rows[0]:
         raise UsageError(f"{where}: expected rows with a column {NAME!r}, which names each; found {relation.columns}")
-    return [_Row(str(row.pop(NAME)), row.pop(SHARE, None), row) for row in rows]
+    parameters = {name: found for name, found in types.items() if name not in {NAME, SHARE}}
+    return [_Row(str(row.pop(NAME)), row.pop(SHARE, None), row) for row in rows], parameters
 
 
 def _by_instance(rows: list[_Row]) -> list[list[_Row]]:
@@ -84,9 +89,12 @@ def _by_instance(rows: list[_Row]) -> list[list[_Row]]:
     return list(of_each.values())
 
 
-def _selected(row: _Row) -> str:
-    """A row of parameters as a query."""
-    return f"SELECT {', '.join(_column(name, value) for name, value in row.parameters.items())}"
+def _query_of(rows: list[_Row], types: Mapping[str, str]) -> str:
+    """The parameters of some rows as a query that needs no dataset. They are one text of JSON: DuckDB plans thousands of rows as constants, or as
+    SELECTs, for minutes.
+    """
+    values = json.dumps([{name: _json(value) for name, value in row.parameters.items()} for row in rows])
+    return f"SELECT unnest(row) FROM (SELECT unnest(from_json({_literal(values)}, {_literal(json.dumps([types]))})) AS row)"
 
 
 def _instance(operation: Operation, instance: OperationInstance, sources: list[str]) -> Operation:
@@ -104,13 +112,13 @@ def _percent(share: float) -> str:
     return f"{share * 100:.3g} %"
 
 
-def _column(name: str, value: object) -> str:
-    """A value as a column of a query: no doubt about its type, and no bit of a double lost."""
+def _json(value: object) -> object:
+    """A value as JSON has it; a double as the shortest text that no bit of it is lost in, which may be that of infinity."""
     if isinstance(value, float):
-        return f"CAST('{value!r}' AS DOUBLE) AS \"{name}\""
-    if isinstance(value, datetime):
-        return f"TIMESTAMP '{value.isoformat()}' AS \"{name}\""
-    if isinstance(value, str):
-        escaped = value.replace("'", "''")
-        return f"'{escaped}' AS \"{name}\""
-    return f'{value} AS "{name}"'
+        return repr(value)
+    return value.isoformat() if isinstance(value, date) else value
+
+
+def _literal(text: str) -> str:
+    escaped = text.replace("'", "''")
+    return f"'{escaped}'"

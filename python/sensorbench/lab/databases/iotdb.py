@@ -30,8 +30,10 @@ _CONSENSUS_PORTS = {"schema_region": 10750, "data_region": 10760}
 _METRICS_PORT, _METRICS_WITHIN_S = 9092, 1.0
 _MEGABYTE = 1 << 20
 
-_HEAPS = {"jvm.heap": "512M", "jvm.coordinator_heap": "256M"}
-_HEAP_SIZE = re.compile(r"[1-9]\d*[mMgG]")
+_DIRECT = "jvm.direct_memory"
+# Each region of data takes about 48 MB outside the heap for its log, and a namespace has one or two of them.
+_MEMORIES = {"jvm.heap": "512M", _DIRECT: "1G", "jvm.coordinator_heap": "256M"}
+_MEMORY_SIZE = re.compile(r"[1-9]\d*[mMgG]")
 _WAL_MODE = "wal_mode"
 # The one who may do everything; a new server lets him in with his name as the password.
 _ADMINISTRATOR = "root"
@@ -86,15 +88,17 @@ class Iotdb(LabDatabase):
     )
 
     memory_rule = (
-        "half for the heap of the data node (jvm.heap), of which IoTDB gives 30 % each to writes and queries. The config node has 256 MB "
-        "(jvm.coordinator_heap), or an eighth where that is less. The rest is for buffers outside the heap and the system's cache of its files"
+        "half for the heap of the data node (jvm.heap), of which IoTDB gives 30 % each to writes and queries, and at most a quarter for its "
+        "buffers outside the heap (jvm.direct_memory). The config node has 256 MB (jvm.coordinator_heap), or an eighth where that is less. "
+        "The rest is for the system's cache of its files"
     )
 
     def memory_settings(self, memory_bytes: int) -> dict[str, str]:
-        """The heaps."""
+        """The heaps, and what is outside the data node's."""
         coordinator = min(memory_bytes // 8, 256 * _MEGABYTE)
         return {
             "jvm.heap": f"{max(memory_bytes // 2 // _MEGABYTE, 1)}M",
+            _DIRECT: f"{max(memory_bytes // 4 // _MEGABYTE, 1)}M",
             "jvm.coordinator_heap": f"{max(coordinator // _MEGABYTE, 1)}M",
         }
 
@@ -107,12 +111,14 @@ class Iotdb(LabDatabase):
                 )
             if len(value.splitlines()) != 1:
                 raise UsageError(f"--server-setting {key}: expected a value of one line")
-            if key in _HEAPS and not _HEAP_SIZE.fullmatch(value):
+            if key in _MEMORIES and not _MEMORY_SIZE.fullmatch(value):
                 raise UsageError(f"--server-setting {key}={value}: expected a size such as 512M or 2G")
         if (mode := settings.get(_WAL_MODE, "ASYNC")) not in ("SYNC", "ASYNC", "DISABLE"):
             raise UsageError(f"--server-setting {_WAL_MODE}={mode}: expected SYNC, ASYNC or DISABLE")
-        unknown = _not_in_descriptors([key for key in settings if key not in _HEAPS], software)
-        return dict.fromkeys(unknown, f"it is neither a property of its iotdb-system.properties nor {' or '.join(_HEAPS)}")
+        unknown = _not_in_descriptors([key for key in settings if key not in _MEMORIES], software)
+        return dict.fromkeys(
+            unknown, f"it is neither a property of its iotdb-system.properties nor one of {', '.join(_MEMORIES)}"
+        )
 
     def make_credentials(self, instance: Instance) -> None:
         """The administrator, whose password is changed when the server is up: there is no setting for it."""
@@ -137,9 +143,9 @@ class Iotdb(LabDatabase):
         conf = place.folder / "conf"
         return [
             require_java(_JAVA).java,
-            f"-Xmx{place.instance.settings.get(heap, _HEAPS[heap])}",
+            f"-Xmx{place.instance.settings.get(heap, _MEMORIES[heap])}",
             "-XX:+UseSerialGC",
-            "-XX:MaxDirectMemorySize=256m",
+            f"-XX:MaxDirectMemorySize={'256M' if is_coordinator else place.instance.settings.get(_DIRECT, _MEMORIES[_DIRECT])}",
             "-XX:+PerfDisableSharedMem",
             "-XX:+ExitOnOutOfMemoryError",
             f"-Djava.io.tmpdir={place.folder / 'tmp'}",
