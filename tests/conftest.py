@@ -220,10 +220,10 @@ def lab_home(pytestconfig: pytest.Config) -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session")
-def lab_servers(lab_home: Path) -> Iterator[LabServers]:
+def lab_servers(lab_home: Path, pytestconfig: pytest.Config) -> Iterator[LabServers]:
     """Servers that tests share, one of each kind."""
     global _servers
-    _servers = LabServers()
+    _servers = LabServers(pytestconfig.stash[_QUICK_JAVA])
     yield _servers
     _servers = None
 
