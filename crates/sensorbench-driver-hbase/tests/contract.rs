@@ -154,7 +154,8 @@ fn the_cluster_keeps_the_contract() {
         schema: toml::from_str(include_str!("contract.toml")).expect("the schema of the contract"),
         stores_nan: true,
         stores_infinity: true,
-        keeps: Keeps::default(),
+        // It is slow with fewer rows, too.
+        keeps: Keeps { many_rows: 100_000, ..Keeps::default() },
         put_foreign: &|| put_foreign_rows("contract"),
         foreign_rows: &|| foreign_rows("contract"),
         remove_foreign: &|| remove_foreign_rows("contract"),

@@ -55,7 +55,7 @@ pub struct Keeps {
     pub shows_at_once: bool,
     /// How large texts and bytes may be, where that is less than what the suite tries.
     pub large_bytes: usize,
-    /// Rows of the table `many`: fewer where each of them is a series of its own.
+    /// Rows of the table `many`: fewer where each of them is a series of its own, and where reading fewer of them takes milliseconds.
     pub many_rows: i64,
 }
 
