@@ -8,6 +8,7 @@ use std::sync::{Mutex, PoisonError};
 pub struct OpenedOnce<T: 'static>(Mutex<BTreeMap<PathBuf, &'static T>>);
 
 impl<T: Sync> OpenedOnce<T> {
+    /// Nothing is open.
     #[must_use]
     #[expect(clippy::new_without_default, reason = "it is only of use in a static")]
     pub const fn new() -> Self {
