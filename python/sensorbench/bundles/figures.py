@@ -54,6 +54,11 @@ def differences(stored: Summary[Any], computed: Summary[Any]) -> list[Difference
     return list(_differences("", stored.model_dump(mode="json"), computed.model_dump(mode="json")))
 
 
+def figures_of(summary: Summary[Any]) -> dict[str, Any]:
+    """All values of a summary by their paths, in which elements of lists have the names that tell them from the others."""
+    return dict(_leaves("", summary.model_dump(mode="json")))
+
+
 def computed_count(summary: Summary[Any]) -> int:
     """How many figures of a summary are computed of results."""
     return sum(1 for path, value in _leaves("", summary.model_dump(mode="json")) if is_computed(path) and value is not None)
