@@ -6,7 +6,6 @@ A page has its tables between `<!-- evidence: STUDY -->` (`all` in README.md) an
 
 import re
 import sys
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,11 +28,10 @@ from sensorbench.app.evidence import read_evidence_bundle
 from sensorbench.bundles.figures import figures_of
 from sensorbench.errors import UsageError
 from sensorbench.report import formatting
-from sensorbench.report.claims import VERDICTS
 from sensorbench.results.bundle import RESULTS_PART, BundleIndex, read_entry, read_index
 from sensorbench.results.files import write_text
 from sensorbench.results.stored import DamagedResultsError
-from sensorbench.results.summary.claims import JudgedClaim
+from sensorbench.results.summary.claims import verdict_counts
 from sensorbench.results.summary.envelope import Summary
 from sensorbench.results.summary.kinds import SUMMARY_BY_KIND
 from sensorbench.results.writer import SUMMARY_FILE
@@ -63,13 +61,7 @@ class Published:
     @property
     def verdicts(self) -> str:
         """How many claims have each verdict; each verdict is named, also where no claim has it."""
-        return counts_of(self.summary.claims)
-
-
-def counts_of(claims: Sequence[JudgedClaim]) -> str:
-    """How many claims have each verdict, those that none has as well."""
-    counts = Counter(claim.verdict for claim in claims)
-    return ", ".join(f"{counts[word]} {word}" for word in VERDICTS) if claims else "judges no claim"
+        return verdict_counts(self.summary.claims) if self.summary.claims else "judges no claim"
 
 
 def published(folder: Path = FOLDER, entries: Entries | None = None) -> list[Published]:

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from sensorbench.app.remeasured import remeasured_in
 from sensorbench.app.reports import REPORTS, kind_at
 from sensorbench.bundles import Verification, make_bundle, verify_bundle
 from sensorbench.errors import UsageError
@@ -36,4 +37,4 @@ def bundle(
 
 def verify(path: Path, *, allowed_signers: Path | None = None) -> Verification:
     """Verifies a bundle; see `bundles.verify_bundle`. Raises UsageError for what is no bundle."""
-    return verify_bundle(path, summary_at, allowed_signers=allowed_signers)
+    return verify_bundle(path, summary_at, remeasured_in, allowed_signers=allowed_signers)

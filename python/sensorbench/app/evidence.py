@@ -7,6 +7,7 @@ from pathlib import Path
 
 from sensorbench.advisor import EvidenceBundle
 from sensorbench.app.bundle import summary_at
+from sensorbench.app.remeasured import remeasured_in
 from sensorbench.benchmarks.comparison import gather
 from sensorbench.bundles import verify_unpacked
 from sensorbench.errors import FailedError, UsageError
@@ -45,7 +46,7 @@ def read_evidence_bundle(file: Path, *, name: str, is_own: bool) -> EvidenceBund
         index, wrong = unpack(file, folder)
         if index.results not in _WITH_LAYOUTS:
             return None
-        verification = verify_unpacked(folder, index, wrong, summary_at)
+        verification = verify_unpacked(folder, index, wrong, summary_at, remeasured_in)
         if not verification.is_sound:
             raise FailedError(f"{file} is rejected: {verification.problems[0]}; `sensorbench verify` names all that is wrong")
         return EvidenceBundle(name, hashlib.sha256(file.read_bytes()).hexdigest(), gather(folder / RESULTS_PART), is_own)

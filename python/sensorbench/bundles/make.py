@@ -24,8 +24,8 @@ from sensorbench.results.manifest import BaseManifest
 from sensorbench.results.summary.envelope import Summary
 from sensorbench.results.writer import SUMMARY_FILE
 
-# Kinds whose figures follow from block sums.
-_WITHOUT_LOGS = {"comparison", "series"}
+# Kinds whose figures follow from histograms, block sums and counts.
+_WITHOUT_LOGS = {"comparison", "series", "stress", "tune", "factors", "ycsb", "cassandra-stress", "mapreduce"}
 # The summary of a folder of results, computed anew.
 Summarise = Callable[[Path], Summary[Any]]
 
@@ -46,7 +46,7 @@ def make_bundle(
         out: the file; what lies there is overwritten.
         manifest: of the results.
         summarise: gives the summary of a folder of results of any kind.
-        with_operations: whether logs of operations go in, also of comparisons; those of other kinds always do.
+        with_operations: whether logs of operations go in, also of kinds whose figures follow without them; those of others always do.
         key: an SSH key that signs it.
 
     Returns:
@@ -57,7 +57,7 @@ def make_bundle(
         DamagedResultsError: the results are damaged.
 
     """
-    # What summaries of other kinds take from logs does not follow from block sums.
+    # Of changes of clusters, sets of requests follow from logs alone.
     with_operations = with_operations or manifest.kind not in _WITHOUT_LOGS
     with tempfile.TemporaryDirectory(prefix="sensorbench-bundle-") as work:
         contents = contents_of(folder, Path(work) / "sums", with_operations=with_operations)
