@@ -32,7 +32,7 @@ def _stress(out: Path) -> None:
 def _tune(out: Path) -> None:
     space = out.parent / "null.toml"
     space.write_text(NULL_SPACE, encoding="utf-8")
-    _done(*NULL, "--goal", "p50@50", "--space", space, "--budget-runs", "2", "--out", out)
+    _done(*NULL, "--goal", "p50@50", "--space", space, "--budget-runs", "3", "--out", out)
 
 
 def _factors(out: Path) -> None:
