@@ -35,6 +35,7 @@ from sensorbench.errors import FailedError, SensorbenchError, UsageError
 from sensorbench.results import has_results
 from sensorbench.results.bundle import BUNDLE_SUFFIX
 from sensorbench.results.checksums import new_checksum_of
+from sensorbench.results.elasticity import parts_left, read_study_plan
 from sensorbench.results.files import write_text
 
 WORK = ROOT / "results" / "evidence"
@@ -42,12 +43,19 @@ WORK = ROOT / "results" / "evidence"
 
 def is_complete(results: Path) -> bool:
     """Whether results are there that need no further run."""
+    if read_study_plan(results) is not None:
+        return not parts_left(results)
     return has_results(results) and summary_at(results).status == "complete"
+
+
+def is_begun(results: Path) -> bool:
+    """Whether results are there that can be gone on with."""
+    return has_results(results) or read_study_plan(results) is not None
 
 
 def measured_by(entry: Entry, results: Path) -> list[str]:
     """The command that makes the results of an entry, or goes on with those that were begun."""
-    resume = ["--resume"] if has_results(results) else []
+    resume = ["--resume"] if is_begun(results) else []
     return [sys.executable, "-m", "sensorbench", *entry.arguments, "--no-open", "--out", str(results), *resume]
 
 

@@ -20,6 +20,7 @@ from sensorbench.bundles.signature import signer_of
 from sensorbench.errors import FailedError, SensorbenchError
 from sensorbench.results import ComparisonResult, kind_of, read_comparison, read_run
 from sensorbench.results.bundle import INDEX_FILE, RESULTS_PART, SIGNATURE_FILE, BundleIndex, UnreadableBundleError, unpack
+from sensorbench.results.elasticity import COMPARISON as CLUSTERS_KIND
 from sensorbench.results.manifest import MANIFEST_FILE
 from sensorbench.results.stored import read_model
 from sensorbench.results.summary.envelope import Summary
@@ -47,6 +48,7 @@ _OF_ALL = (
     "CPU, memory and disk of servers over time",
 )
 _OF_COMPARISONS = ("load times and rates", "sizes of loaded data", "query plans")
+_OF_CLUSTERS = ("where the data lay", "when the change of the cluster began and ended", "load times and rates")
 _MEASURED_ONCE: Mapping[str, tuple[str, ...]] = {
     "comparison": _OF_COMPARISONS,
     "series": _OF_COMPARISONS,
@@ -58,7 +60,8 @@ _MEASURED_ONCE: Mapping[str, tuple[str, ...]] = {
         "how long each cell took",
         "whether a server started with a configuration",
     ),
-    "elasticity": ("where the data lay", "when the change of the cluster began and ended", "load times and rates"),
+    "elasticity": _OF_CLUSTERS,
+    CLUSTERS_KIND: _OF_CLUSTERS,
     "mapreduce": ("times of executions and of their phases", "rows and bytes that connectors read", "placement of data"),
     "ycsb": ("rows that answers had",),
     "cassandra-stress": ("rows that answers had",),
