@@ -17,7 +17,6 @@ def caveats_of_recommendation(recommendation: Recommendation) -> list[str]:
     candidates = [place.candidate for place in ranking.places]
     return [
         *_of_source(recommendation.source),
-        *(distance.text for distance in recommendation.distances),
         *_of_layouts(candidates, ranking.questions),
         *_of_range(
             recommendation, [measurement for candidate in candidates for measurement in candidate.measured(ranking.questions)]

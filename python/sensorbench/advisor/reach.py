@@ -28,7 +28,7 @@ class Distance:
     def text(self) -> str:
         """The distance in words."""
         way = "more" if self.needed > self.measured else "less"
-        return f"extrapolated: {self.what}: {number(self.needed)} are needed, {number(self.measured)} were measured ({self.factor:.3g} × {way})"
+        return f"extrapolated: {self.what}: {number(self.needed)} are needed, {number(self.measured)} were measured ({number(float(f'{self.factor:.3g}'))} × {way})"
 
 
 def distances(gathered: Gathered, ranking: Ranking, load: Load | None, sensors: int | None) -> list[Distance]:
@@ -82,7 +82,7 @@ def check_reach(found: list[Distance], source: str) -> None:
     worst = max(found, key=lambda distance: distance.factor, default=None)
     if worst is not None and worst.factor > MAX_FACTOR:
         raise UsageError(
-            f"{worst.option}: {number(worst.needed)} {worst.what} are {worst.factor:.3g} times {'more' if worst.needed > worst.measured else 'fewer'} "
+            f"{worst.option}: {number(worst.needed)} {worst.what} are {number(float(f'{worst.factor:.3g}'))} times {'more' if worst.needed > worst.measured else 'fewer'} "
             f"than the {number(worst.measured)} that {source} measured; expected a need within a factor of {MAX_FACTOR:g}. "
             "Measure nearer to it and name the results, or take the extrapolation with --extrapolate"
         )
