@@ -33,7 +33,7 @@ timed = start=$$(date +%s); { $(2); } || exit $$?; echo "[phase] $(1): $$(( $$(d
 tests = failed=0; ( $(call timed,lint,$(MAKE) lint) ) || failed=$$?; ( $(call timed,Rust tests,$(MAKE) test-rust) ) || failed=$$?; \
 	( $(1) ) || failed=$$?; exit $$failed
 
-.PHONY: help quickstart setup check test test-clusters lint lint-rust lint-python docs docs-outputs bench bench-clients bench-report bench-claims bench-history clean format test-rust test-python lock schemas docs-lists wheel notebook
+.PHONY: help quickstart setup check test test-clusters lint lint-rust lint-python docs docs-outputs bench evidence evidence-pages bench-clients bench-report bench-claims bench-history clean format test-rust test-python lock schemas docs-lists wheel notebook
 
 help: ## list these commands
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
@@ -91,6 +91,12 @@ format: setup ## put all sources into form
 
 bench: setup ## measure the client itself, with marks and beside the last time on such a machine (ARGS="--quick" for a look)
 	@$(PYTHON) -m benches.bench $(ARGS)
+
+evidence: setup ## measure one entry of evidence/evidence.toml and publish its bundle (NAME=iot-embedded); goes on where it was interrupted
+	@$(PYTHON) -m docsite.evidence.run $(or $(NAME),$(ARGS))
+
+evidence-pages: setup ## write tables of evidence in documents, and what recommendations go by, again
+	@$(PYTHON) -m docsite.evidence.pages
 
 bench-clients: setup ## measure our client and loading against the databases' own tools, on servers of the lab
 	@$(PYTHON) -m benches.clients $(ARGS)

@@ -551,6 +551,10 @@ def test_a_profile_runs_on_cassandra(cli: Cli, lab_servers: dict[str, lab.Instan
     assert figures["Partition rate"]["latest"] == figures["Op rate"]["latest"]
     assert figures["Latency median"][""] <= figures["Latency 99th percentile"][""] <= figures["Latency max"][""]
     assert written.count("readings") == counts.sum()
+    assert cli("bundle", tmp_path / "mix", "--out", tmp_path / "mix.sbz").exit_code == 0
+    verified = cli("verify", tmp_path / "mix.sbz", "--json")
+    assert (verified.exit_code, verified.json["figures"] > 10) == (0, True), verified.err
+    assert "rows that answers had" in verified.json["unverified"]
     other = cli(*run, "--ops", "one=1", "-n", 10, "--seed", 2, "--out", tmp_path / "other")
     assert (other.exit_code, f"was inserted with --seed {DEFAULT_SEED}" in other.err) == (2, True), other.err
 

@@ -236,6 +236,11 @@ def test_region_servers_of_hbase_that_join_under_load_serve_requests(cli: Cli, g
     assert cli("report", grown, "--no-open", "--json").json["result"]["transitions"] == [transition]
     result = read_elasticity(grown)
     assert (result.manifest.plan.changes[0].kind, result.state) == ("join", "complete")
+    bundle = grown.parent / "grown.sbz"
+    assert cli("bundle", grown, "--out", bundle).exit_code == 0
+    verified = cli("verify", bundle, "--json")
+    assert verified.exit_code == 0, verified.err
+    assert "where the data lay" in verified.json["unverified"]
     assert not [instance for instance in lab.read_instances() if not instance.stays]
 
 

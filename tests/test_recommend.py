@@ -242,6 +242,7 @@ def test_work_that_was_cut_short_is_told(cli: Cli, copy: Path, tmp_path: Path, s
 
 def test_sizing_and_the_relational_database_come_with_a_load(cli: Cli, own: Path) -> None:
     load = (
+        "--extrapolate",
         "--sensors",
         "1000",
         "--rate",
@@ -262,6 +263,13 @@ def test_sizing_and_the_relational_database_come_with_a_load(cli: Cli, own: Path
     assert entry["sizing"]["nodes"] == 1
     assert entry["cost"] == pytest.approx(100 + disk / 1e9 * 0.1)
     assert outcome.json["relational"]["would_do"] is True
+    # Three days of three columns were measured.
+    assert {distance["what"]: round(distance["factor"]) for distance in outcome.json["extrapolated"]} == {
+        "sensors": 333,
+        "days of readings": 30,
+    }
+    refused = cli("recommend", *AT_ONCE, *load[1:], own)
+    assert (refused.exit_code, "--extrapolate" in refused.err) == (2, True)
     assert any("--headroom" in assumption for assumption in outcome.json["assumptions"])
     shown = cli("recommend", *AT_ONCE, *load, own)
     assert "nodes by writes" in shown.out

@@ -108,6 +108,10 @@ def test_the_study_goes_on_where_it_was_cut_short(cli: Cli, lab_home: Path, tmp_
     # Nothing is left to do.
     again = cli("study", "run", "elasticity", "--resume", "--out", out, "--no-open", "--json")
     assert again.json["created"] == done.json["created"]
+    # The study as a whole is one bundle.
+    assert cli("bundle", out, "--out", tmp_path / "study.sbz").exit_code == 0
+    verified = cli("verify", tmp_path / "study.sbz", "--json")
+    assert verified.exit_code == 0, verified.err
     # What was cut short is none of what is compared.
     told = json.loads((part / "manifest.json").read_text(encoding="utf-8"))
     (part / "checksums.txt").unlink()

@@ -1,3 +1,4 @@
+from .api.bundles import Verified, bundle, verify
 from .api.compare import ComparedOperation, Comparison, compare
 from .api.dataset import Dataset
 from .api.errors import (
@@ -36,8 +37,11 @@ __all__ = [
     "SeriesResults",
     "UsageError",
     "Variant",
+    "Verified",
+    "bundle",
     "compare",
     "read",
     "run",
     "study",
+    "verify",
 ]

@@ -1,12 +1,11 @@
 """What must be known of results before anybody acts on them."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from sensorbench.advisor.recommend import Recommendation
+from sensorbench.advisor.source import Source
 from sensorbench.analysis.candidate import Candidate, Measured
 from sensorbench.analysis.use_cases import Outcome
-from sensorbench.benchmarks.comparison import Gathered
 
 # A measured range that is so many times as long as the one that was asked for, or as short, is told.
 FAR = 2.0
@@ -17,7 +16,7 @@ def caveats_of_recommendation(recommendation: Recommendation) -> list[str]:
     ranking = recommendation.ranking
     candidates = [place.candidate for place in ranking.places]
     return [
-        *_of_source(recommendation.folder, recommendation.gathered),
+        *_of_source(recommendation.source),
         *_of_layouts(candidates, ranking.questions),
         *_of_range(
             recommendation, [measurement for candidate in candidates for measurement in candidate.measured(ranking.questions)]
@@ -25,18 +24,20 @@ def caveats_of_recommendation(recommendation: Recommendation) -> list[str]:
     ]
 
 
-def caveats_of_use_cases(folder: Path | None, gathered: Gathered, outcomes: Sequence[Outcome]) -> list[str]:
+def caveats_of_use_cases(source: Source, outcomes: Sequence[Outcome]) -> list[str]:
     """What must be known of the use cases."""
     questions = dict.fromkeys(question for outcome in outcomes for question in outcome.ranking.questions)
-    return [*_of_source(folder, gathered), *_of_layouts(gathered.candidates, list(questions))]
+    return [*_of_source(source), *_of_layouts(source.gathered.candidates, list(questions))]
 
 
-def _of_source(folder: Path | None, gathered: Gathered) -> list[str]:
+def _of_source(source: Source) -> list[str]:
+    gathered = source.gathered
     origins = list(gathered.origins.values())
     measured = [f"measured on {origin.date} with {origin.dataset}, on {origin.machine}" for origin in origins]
-    if folder is None:
+    if source.kind != "results":
         whose = "; not your data: run a study on yours, and name its folder: sensorbench recommend FOLDER"
-        measured = [f"reference results shipped with sensorbench, {name}{whose}" for name in measured]
+        what = "reference results shipped with sensorbench" if source.kind == "reference" else source.described
+        measured = [f"{what}, {name}{whose}" for name in measured]
     scaled = [
         f"measured at scale {origin.scale:g} ({origin.readings:,} readings): larger data may rank otherwise, and take less a reading"
         for origin in origins

@@ -3,11 +3,14 @@
 from pathlib import Path
 from typing import Any
 
+from sensorbench.app.remeasured import remeasured_in
 from sensorbench.app.reports import REPORTS, kind_at
-from sensorbench.bundles import Verification, make_bundle, verify_bundle
+from sensorbench.bundles import BundleHead, Verification, make_bundle, verify_bundle
 from sensorbench.errors import UsageError
 from sensorbench.results import has_results
 from sensorbench.results.bundle import BundleIndex, check_bundle_is_free
+from sensorbench.results.elasticity import COMPARISON as CLUSTERS_KIND
+from sensorbench.results.elasticity import read_elasticity, works_of
 from sensorbench.results.summary.envelope import Summary
 
 
@@ -28,12 +31,24 @@ def bundle(
 
     """
     check_bundle_is_free(out, replace=replace)
-    if not has_results(folder):
+    kind = kind_at(folder)
+    if kind != CLUSTERS_KIND and not has_results(folder):
         raise UsageError(f"{folder}: no results are there; expected the folder of a benchmark, with a manifest.json")
-    manifest = REPORTS[kind_at(folder)].read(folder).manifest
-    return make_bundle(folder, out, manifest, summary_at, with_operations=with_operations, key=key)
+    return make_bundle(folder, out, _head(folder, kind), summary_at, with_operations=with_operations, key=key)
+
+
+def _head(folder: Path, kind: str) -> BundleHead:
+    if kind == CLUSTERS_KIND:
+        manifests = [read_elasticity(work).manifest for work in works_of(folder)]
+        ends = [manifest.finished for manifest in manifests if manifest.finished]
+        first, title = manifests[0], summary_at(folder).title
+        return BundleHead(
+            first.id, title, kind, min(manifest.created for manifest in manifests), max(ends, default=None), first.version
+        )
+    manifest = REPORTS[kind].read(folder).manifest
+    return BundleHead(manifest.id, manifest.title, kind, manifest.created, manifest.finished, manifest.version)
 
 
 def verify(path: Path, *, allowed_signers: Path | None = None) -> Verification:
     """Verifies a bundle; see `bundles.verify_bundle`. Raises UsageError for what is no bundle."""
-    return verify_bundle(path, summary_at, allowed_signers=allowed_signers)
+    return verify_bundle(path, summary_at, remeasured_in, allowed_signers=allowed_signers)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sensorbench.app.bundle import summary_at
+from sensorbench.app.remeasured import remeasured_in
 from sensorbench.bundles import Evidence, stored_summaries, trust_of, verify_unpacked
 from sensorbench.bundles.contents import schema_key
 from sensorbench.errors import FailedError, UsageError
@@ -121,7 +122,7 @@ def _gather(path: Path, price: PricePerHour | None, *, verifies: bool) -> _Gathe
         index, wrong = unpack(path, folder)
         problems, unverified = list(wrong), ["it was not verified when this page was made"]
         if verifies:
-            verification = verify_unpacked(folder, index, wrong, summary_at)
+            verification = verify_unpacked(folder, index, wrong, summary_at, remeasured_in)
             problems, unverified = list(map(str, verification.problems)), verification.unverified
         if problems:
             raise FailedError(f"{path} is rejected: {problems[0]}; `sensorbench verify` names all that is wrong")

@@ -1,8 +1,9 @@
-from .make import make_bundle
+from .make import BundleHead, make_bundle
 from .trust import Evidence, Trust, trust_of
 from .verify import Verification, stored_summaries, verify_bundle, verify_unpacked
 
 __all__ = [
+    "BundleHead",
     "Evidence",
     "Trust",
     "Verification",

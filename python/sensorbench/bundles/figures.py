@@ -10,6 +10,19 @@ from sensorbench.results.summary.envelope import Summary
 # Sums of floating-point numbers differ in their last digits by the order of their terms.
 TOLERANCE = 1e-6
 
+# What is copied of other files in summaries of kinds that are no comparisons, in the words of their keys; all else of `result` is computed.
+_COPIED = (
+    "result.plan",
+    "result.workload",
+    "result.operations",
+    "result.dataset",
+    "result.space",
+    "result.budget",
+    "result.goal",
+    "result.start",
+)
+_COMPARED = ("comparison", "series")
+
 # What is computed of results, in the words of the summary's keys. All else is copied from other files.
 COMPUTED = (
     "answers_equal",
@@ -38,6 +51,25 @@ _NAMES = (("variant", "operation"), ("id",), ("name",), ("operation",), ("varian
 
 
 @dataclass(frozen=True)
+class Remeasured:
+    """A file with figures of a measurement, and the same figures as they follow from what was recorded."""
+
+    file: str
+    stored: dict[str, Any]
+    computed: dict[str, Any]
+
+    @property
+    def differences(self) -> list["Difference"]:
+        """The figures that differ."""
+        return list(_differences("", self.stored, self.computed))
+
+    @property
+    def count(self) -> int:
+        """How many figures there are."""
+        return sum(value is not None for _, value in _leaves("", self.stored))
+
+
+@dataclass(frozen=True)
 class Difference:
     """A figure whose two values differ."""
 
@@ -54,14 +86,21 @@ def differences(stored: Summary[Any], computed: Summary[Any]) -> list[Difference
     return list(_differences("", stored.model_dump(mode="json"), computed.model_dump(mode="json")))
 
 
+def figures_of(summary: Summary[Any]) -> dict[str, Any]:
+    """All values of a summary by their paths, in which elements of lists have the names that tell them from the others."""
+    return dict(_leaves("", summary.model_dump(mode="json")))
+
+
 def computed_count(summary: Summary[Any]) -> int:
     """How many figures of a summary are computed of results."""
-    return sum(1 for path, value in _leaves("", summary.model_dump(mode="json")) if is_computed(path) and value is not None)
+    return sum(1 for path, value in figures_of(summary).items() if is_computed(path, summary.kind) and value is not None)
 
 
-def is_computed(path: str) -> bool:
-    """Whether a figure is computed of results, rather than copied."""
-    return path.startswith(COMPUTED)
+def is_computed(path: str, kind: str) -> bool:
+    """Whether a figure of a summary of this kind is computed of results, rather than copied."""
+    if kind in _COMPARED:
+        return path.startswith(COMPUTED)
+    return path.startswith(("claims", "published", "warnings")) or (path.startswith("result.") and not path.startswith(_COPIED))
 
 
 def may_need_logs(path: str, summary: Summary[Any]) -> bool:

@@ -2,6 +2,8 @@
 
 import tempfile
 from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -20,20 +22,31 @@ from sensorbench.results.bundle import (
     listed,
     write_bundle,
 )
-from sensorbench.results.manifest import BaseManifest
 from sensorbench.results.summary.envelope import Summary
 from sensorbench.results.writer import SUMMARY_FILE
 
-# Kinds whose figures follow from block sums.
-_WITHOUT_LOGS = {"comparison", "series"}
+# Kinds whose figures follow from histograms, block sums and counts.
+_WITHOUT_LOGS = {"comparison", "series", "stress", "tune", "factors", "ycsb", "cassandra-stress", "mapreduce"}
 # The summary of a folder of results, computed anew.
 Summarise = Callable[[Path], Summary[Any]]
+
+
+@dataclass(frozen=True)
+class BundleHead:
+    """What a bundle says of results besides what is in them; the `id` of several works that are compared is that of the first."""
+
+    id: str
+    title: str
+    kind: str
+    created: datetime
+    finished: datetime | None
+    version: str
 
 
 def make_bundle(
     folder: Path,
     out: Path,
-    manifest: BaseManifest[Any],
+    head: BundleHead,
     summarise: Summarise,
     *,
     with_operations: bool = False,
@@ -44,9 +57,9 @@ def make_bundle(
     Args:
         folder: of the results.
         out: the file; what lies there is overwritten.
-        manifest: of the results.
+        head: what is said of the results.
         summarise: gives the summary of a folder of results of any kind.
-        with_operations: whether logs of operations go in, also of comparisons; those of other kinds always do.
+        with_operations: whether logs of operations go in, also of kinds whose figures follow without them; those of others always do.
         key: an SSH key that signs it.
 
     Returns:
@@ -57,8 +70,8 @@ def make_bundle(
         DamagedResultsError: the results are damaged.
 
     """
-    # What summaries of other kinds take from logs does not follow from block sums.
-    with_operations = with_operations or manifest.kind not in _WITHOUT_LOGS
+    # Of changes of clusters, sets of requests follow from logs alone.
+    with_operations = with_operations or head.kind not in _WITHOUT_LOGS
     with tempfile.TemporaryDirectory(prefix="sensorbench-bundle-") as work:
         contents = contents_of(folder, Path(work) / "sums", with_operations=with_operations)
         entries = contents.entries
@@ -68,12 +81,12 @@ def make_bundle(
         for place, summary in summaries.items():
             entries[summary_entry(place)] = (summary.model_dump_json(indent=1) + "\n").encode()
         index = BundleIndex(
-            id=manifest.id,
-            title=manifest.title,
-            results=manifest.kind,
-            created=manifest.created,
-            finished=manifest.finished,
-            version=manifest.version,
+            id=head.id,
+            title=head.title,
+            results=head.kind,
+            created=head.created,
+            finished=head.finished,
+            version=head.version,
             bundled_by=__version__,
             with_operations=with_operations,
             schema_files=contents.schema_files,

@@ -14,12 +14,13 @@ from sensorbench.bundles.checks.questions import check_questions, check_variants
 from sensorbench.bundles.checks.schema_files import check_schema_files
 from sensorbench.bundles.checks.times import check_schedule, check_times
 from sensorbench.bundles.contents import comparison_parts, schema_key
-from sensorbench.bundles.figures import computed_count, differences, may_need_logs
+from sensorbench.bundles.figures import Remeasured, computed_count, differences, may_need_logs
 from sensorbench.bundles.make import Summarise
 from sensorbench.bundles.signature import signer_of
 from sensorbench.errors import FailedError, SensorbenchError
 from sensorbench.results import ComparisonResult, kind_of, read_comparison, read_run
 from sensorbench.results.bundle import INDEX_FILE, RESULTS_PART, SIGNATURE_FILE, BundleIndex, UnreadableBundleError, unpack
+from sensorbench.results.elasticity import COMPARISON as CLUSTERS_KIND
 from sensorbench.results.manifest import MANIFEST_FILE
 from sensorbench.results.stored import read_model
 from sensorbench.results.summary.envelope import Summary
@@ -41,14 +42,31 @@ _CHECKS: Mapping[str, Callable[[ComparisonResult], Iterator[Problem]]] = {
     "no cache of results": check_result_caches,
 }
 # What stands in summaries and was measured once, so that nothing in a bundle can tell it again.
-_MEASURED_ONCE = (
-    "load times and rates",
-    "sizes of loaded data",
+_OF_ALL = (
     "what servers say of their version and settings",
     "machine and environment",
-    "query plans",
     "CPU, memory and disk of servers over time",
 )
+_OF_COMPARISONS = ("load times and rates", "sizes of loaded data", "query plans")
+_OF_CLUSTERS = ("where the data lay", "when the change of the cluster began and ended", "load times and rates")
+_MEASURED_ONCE: Mapping[str, tuple[str, ...]] = {
+    "comparison": _OF_COMPARISONS,
+    "series": _OF_COMPARISONS,
+    "tsbs": ("load times and rates", "sizes of loaded data"),
+    "stress": ("hit rates and other figures that servers report of themselves",),
+    "tune": ("load times and sizes of loaded data", "how long each trial took", "whether a server started with a configuration"),
+    "factors": (
+        "figures that servers report of themselves",
+        "how long each cell took",
+        "whether a server started with a configuration",
+    ),
+    "elasticity": _OF_CLUSTERS,
+    CLUSTERS_KIND: _OF_CLUSTERS,
+    "mapreduce": ("times of executions and of their phases", "rows and bytes that connectors read", "placement of data"),
+    "ycsb": ("rows that answers had",),
+    "cassandra-stress": ("rows that answers had",),
+}
+Remeasure = Callable[[Path], Iterator[Remeasured]]
 # Anything that reading recorded data can raise when they are not what they should be.
 _UNREADABLE = (SensorbenchError, ValueError, KeyError, IndexError, TypeError, AttributeError, ArithmeticError, OSError)
 
@@ -81,12 +99,13 @@ class Verification:
         return not self.problems
 
 
-def verify_bundle(path: Path, summarise: Summarise, *, allowed_signers: Path | None = None) -> Verification:
+def verify_bundle(path: Path, summarise: Summarise, remeasure: Remeasure, *, allowed_signers: Path | None = None) -> Verification:
     """Verifies a bundle.
 
     Args:
         path: the bundle.
         summarise: gives the summary of a folder of results of any kind.
+        remeasure: gives the figures of measurements in such a folder as they follow from what was recorded.
         allowed_signers: a file of allowed signers, as ssh-keygen(1) has it; one of them must have signed the bundle.
 
     Raises:
@@ -96,11 +115,16 @@ def verify_bundle(path: Path, summarise: Summarise, *, allowed_signers: Path | N
     """
     with tempfile.TemporaryDirectory(prefix="sensorbench-verify-") as folder:
         index, wrong = unpack(path, Path(folder))
-        return verify_unpacked(Path(folder), index, wrong, summarise, allowed_signers)
+        return verify_unpacked(Path(folder), index, wrong, summarise, remeasure, allowed_signers)
 
 
 def verify_unpacked(
-    folder: Path, index: BundleIndex, wrong: list[str], summarise: Summarise, allowed_signers: Path | None = None
+    folder: Path,
+    index: BundleIndex,
+    wrong: list[str],
+    summarise: Summarise,
+    remeasure: Remeasure,
+    allowed_signers: Path | None = None,
 ) -> Verification:
     """Verifies a bundle that was unpacked.
 
@@ -109,6 +133,7 @@ def verify_unpacked(
         index: its index.
         wrong: what is wrong with its entries by the index.
         summarise: gives the summary of a folder of results of any kind.
+        remeasure: as for `verify_bundle`.
         allowed_signers: as for `verify_bundle`.
 
     """
@@ -130,10 +155,16 @@ def verify_unpacked(
         checks.append("started = ok + error + timeout + cancelled in each run")
     if parts:
         checks += [*_CHECKS, "schema files are those that were run"]
-    summaries, figures, unverified, odd = _figures(results, index, [*(part for part in parts if part != "."), "."], summarise)
+    inner = [*(part for part in parts if part != "."), *_inner_results(results)]
+    summaries, figures, unverified, odd = _figures(results, index, [*inner, "."], summarise)
     if figures:
         checks.append("every figure that follows from histograms, block sums and counts")
-    return Verification(index, figures, checks, [*problems, *odd], [*unverified, *_MEASURED_ONCE], signer, summaries)
+    again, differing = _remeasured(results, remeasure) if results.is_dir() else ([], [])
+    if again:
+        checks.append("figures of each measurement follow from its run")
+    figures += sum(each.count for each in again)
+    once = [*_MEASURED_ONCE.get(index.results, ()), *_OF_ALL]
+    return Verification(index, figures, checks, [*problems, *odd, *differing], [*unverified, *once], signer, summaries)
 
 
 def stored_summaries(folder: Path, index: BundleIndex) -> dict[str, Summary[Any]]:
@@ -150,7 +181,8 @@ def stored_summaries(folder: Path, index: BundleIndex) -> dict[str, Summary[Any]
 
 
 def _stored_summary(results: Path, index: BundleIndex, place: str) -> Summary[Any]:
-    model = SUMMARY_BY_KIND.get(index.results if place == "." else "comparison")
+    kind = index.results if place == "." else kind_of(results / place)
+    model = SUMMARY_BY_KIND.get(kind or "comparison")
     if model is None:
         raise UnreadableBundleError(f"{INDEX_FILE}: results: {index.results!r} is no kind of results")
     return read_model(results / place / SUMMARY_FILE, model)
@@ -193,6 +225,24 @@ def _runs(results: Path) -> Iterator[Problem]:
                 yield from check_counts(read_run(manifest.parent))
         except _UNREADABLE as error:
             yield Problem(RECORDS, manifest.parent.relative_to(results).as_posix(), _described(error))
+
+
+def _inner_results(results: Path) -> list[str]:
+    """The results of other kinds than comparisons and runs that results have inside, such as the stress run of each trial, with a summary of their own."""
+    return [
+        summary.parent.relative_to(results).as_posix()
+        for summary in sorted(results.rglob(SUMMARY_FILE))
+        if summary.parent != results and kind_of(summary.parent) in SUMMARY_BY_KIND.keys() - {"comparison"}
+    ]
+
+
+def _remeasured(results: Path, remeasure: Remeasure) -> tuple[list[Remeasured], list[Problem]]:
+    """The figures of measurements, and what keeps them from being computed again."""
+    try:
+        again = list(remeasure(results))
+    except _UNREADABLE as error:
+        return [], [Problem(FIGURES, "measurements", _described(error))]
+    return again, [Problem(FIGURES, each.file, str(difference)) for each in again for difference in each.differences]
 
 
 def _figures(

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sensorbench.advisor import shipped
+from sensorbench.advisor import EvidenceBundle, shipped, shipped_evidence
 from sensorbench.analysis.choosing import Candidate, Choice, Need, choose
 from sensorbench.catalog.capability import measurable
 from sensorbench.catalog.entry import WHEN, Entry, When, entries
@@ -50,7 +50,13 @@ class Chosen:
     differences: tuple[Difference, ...]
 
 
-def choose_for(needs: Sequence[Need], when: When, profile: Profile | None, works: Sequence[Measured]) -> Chosen:
+def choose_for(
+    needs: Sequence[Need],
+    when: When,
+    profile: Profile | None,
+    works: Sequence[Measured],
+    evidence: Sequence[EvidenceBundle] = (),
+) -> Chosen:
     """Chooses databases for needs, and gathers what is said of the choice.
 
     Args:
@@ -58,10 +64,12 @@ def choose_for(needs: Sequence[Need], when: When, profile: Profile | None, works
         when: by which facts: those that the studies found, or those of today.
         profile: the use case that the needs are of, if they are of one.
         works: results of the user's own, which are named where a database was measured.
+        evidence: bundles of the user's own, likewise; those that are shipped are named, too.
 
     """
     reference = shipped()
-    found = {name: measurements(entry, works, reference) for name, entry in entries().items()}
+    bundles = list({bundle.sha256: bundle for bundle in [*shipped_evidence(), *evidence]}.values())
+    found = {name: measurements(entry, works, bundles, reference) for name, entry in entries().items()}
     return Chosen(
         tuple(needs), when, choose_databases(needs, when), found, profile, tuple(differences(profile)) if profile else ()
     )

@@ -1,9 +1,10 @@
-"""Where there are measurements of a database: in the reference that is shipped, and in results of one's own."""
+"""Where there are measurements of a database: in results of one's own, in bundles of evidence, and in the reference that is shipped."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from sensorbench.advisor import EvidenceBundle, Source, basis_of
 from sensorbench.benchmarks.comparison import Gathered
 from sensorbench.catalog.entry import Entry
 from sensorbench.results.summaries import Measured, measured_below
@@ -24,14 +25,31 @@ def measured_in(folders: Sequence[Path]) -> list[Measured]:
     return [work for folder in folders for work in measured_below(folder)]
 
 
-def measurements(entry: Entry, works: Sequence[Measured], reference: Gathered) -> list[Measurement]:
-    """What there is of a database: own works first, then the reference that is shipped."""
+def measurements(
+    entry: Entry, works: Sequence[Measured], evidence: Sequence[EvidenceBundle], reference: Gathered
+) -> list[Measurement]:
+    """What there is of a database: own works first, then bundles of evidence; the shipped reference where no bundle has it."""
     own = [
         Measurement(work.title, work.created[:10], str(work.report or work.folder), is_reference=False)
         for work in works
         if set(work.databases) & set(entry.targets)
     ]
-    return [*own, *_of_reference(entry, reference)]
+    of_evidence = [found for bundle in evidence for found in _of_bundle(entry, bundle)]
+    return [*own, *(of_evidence or _of_reference(entry, reference))]
+
+
+def _of_bundle(entry: Entry, bundle: EvidenceBundle) -> list[Measurement]:
+    """What a bundle has of a database: on which scale and machine, in which versions."""
+    candidates = tuple(candidate for candidate in bundle.gathered.candidates if candidate.database in entry.targets)
+    if not candidates:
+        return []
+    basis = basis_of(Source("evidence", bundle.name, replace(bundle.gathered, candidates=candidates)))
+    layouts = f"{len(candidates)} {'layout' if len(candidates) == 1 else 'layouts'}"
+    scale = f"scale {' and '.join(f'{scale:g}' for scale in basis.scales)}, {' and '.join(f'{count:,}' for count in basis.readings)} readings"
+    what = f"evidence bundle {bundle.name}: {layouts} at {scale}, {', '.join(basis.versions)}, on {' and '.join(basis.machines)}"
+    return [
+        Measurement(what, max(basis.dates), bundle.name if bundle.is_own else f"evidence/{bundle.name}.sbz", is_reference=False)
+    ]
 
 
 def _of_reference(entry: Entry, reference: Gathered) -> list[Measurement]:

@@ -13,6 +13,7 @@ from sensorbench.catalog import (
     Chosen,
     Machine,
     Profile,
+    When,
     choose_for,
     measured_in,
     need_kinds,
@@ -22,8 +23,9 @@ from sensorbench.catalog import (
 from sensorbench.catalog.choice_json import choice_summary
 from sensorbench.catalog.profiles import profiles
 from sensorbench.cli.chosen import print_choice, print_profiles
+from sensorbench.cli.evidence import own_evidence
 from sensorbench.cli.interview import interview
-from sensorbench.cli.options import Json
+from sensorbench.cli.options import Evidence, Json
 from sensorbench.cli.printing import check_page, open_page, print_json
 from sensorbench.errors import UsageError
 from sensorbench.progress import console
@@ -34,6 +36,7 @@ def choose(
         list[Path] | None,
         typer.Argument(metavar="[FOLDER]...", help="Folders of your own results, to which is pointed.", show_default=False),
     ] = None,
+    evidence: Evidence = None,
     profile: Annotated[
         str | None,
         typer.Option(
@@ -149,6 +152,7 @@ def choose(
         },
     )
     wishes = (*(case.wishes if case else ()), *(wish or ()))
+    bundles = own_evidence(evidence)
     # What makes no sense is told before anything is asked.
     needs_of(given, wishes, machine)
     if ask or (not given and sys.stdin.isatty()):
@@ -159,7 +163,8 @@ def choose(
             "say what you need, for example --query range --write-share 0.9; or a use case by --profile "
             f"({', '.join(profiles())}); or answer questions by --interview"
         )
-    chosen = choose_for(needs_of(given, wishes, machine), "studied" if as_studied else "today", case, measured_in(folders or ()))
+    when: When = "studied" if as_studied else "today"
+    chosen = choose_for(needs_of(given, wishes, machine), when, case, measured_in(folders or ()), bundles)
     _print(chosen, html, open_it=not no_open, as_json=json)
 
 

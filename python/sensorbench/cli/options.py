@@ -13,6 +13,15 @@ Out = Annotated[
 ]
 NoOpen = Annotated[bool, typer.Option("--no-open", help="Do not open the report in a browser.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Evidence = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--evidence",
+        metavar="FOLDER|FILE",
+        help="A bundle of results, or a folder of bundles, to go by besides those that are shipped. May be given several times.",
+        show_default=False,
+    ),
+]
 DryRun = Annotated[
     bool,
     typer.Option("--dry-run", help="Print what would be done, how long it takes, and what disk and memory it needs; do nothing."),

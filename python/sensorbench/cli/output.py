@@ -13,7 +13,7 @@ from sensorbench.claims import Claim
 from sensorbench.cli.printing import new_table, open_page, print_json
 from sensorbench.progress import ProgressReporter, console, print_labelled
 from sensorbench.report import answer, formatting
-from sensorbench.results.summary.claims import JudgedClaim, MeasuredFigure
+from sensorbench.results.summary.claims import JudgedClaim, MeasuredFigure, verdict_counts
 from sensorbench.results.summary.comparison import ComparisonSummary, RankedVariant
 from sensorbench.results.summary.envelope import Caveat
 
@@ -184,5 +184,7 @@ def print_claims(claims: Sequence[JudgedClaim]) -> None:
             claim.reason,
         )
     console().print(table)
+    if claims:
+        console().print(f"Of {len(claims)} claims: {verdict_counts(claims)}.", highlight=False)
     if any(claim.rules == "format 1" for claim in claims):
         console().print("Judged by the rules of format 1, which could not tell every finding from its contrary.")

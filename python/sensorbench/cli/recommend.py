@@ -1,16 +1,27 @@
 """`sensorbench recommend`: which schema for a need, from measurements."""
 
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from sensorbench.advisor import Prices, Recommendation, RecommendOptions, bytes_of, length_s, rate_per_s, use_cases
+from sensorbench.advisor import (
+    EvidenceBundle,
+    Prices,
+    Recommendation,
+    RecommendOptions,
+    bytes_of,
+    length_s,
+    rate_per_s,
+    use_cases,
+)
 from sensorbench.advisor.recommend import recommend as recommended
 from sensorbench.analysis.advice import Needs
 from sensorbench.analysis.sizing import Assumptions, Load
-from sensorbench.cli.options import Json
+from sensorbench.cli.evidence import own_evidence
+from sensorbench.cli.options import Evidence, Json
 from sensorbench.cli.printing import print_json
 from sensorbench.cli.recommended import print_recommendation, print_use_cases
 from sensorbench.cli.recommended_json import as_json, use_cases_as_json
@@ -37,8 +48,11 @@ _DEFAULT = Assumptions()
 def recommend(
     folder: Annotated[
         Path | None,
-        typer.Argument(help="Folder of your own results; the shipped reference if not given.", show_default=False),
+        typer.Argument(
+            help="Folder of your own results; without one, bundles of evidence, else the shipped reference.", show_default=False
+        ),
     ] = None,
+    evidence: Evidence = None,
     writes: Annotated[
         HowMany | None, typer.Option("--writes", help="Whether many readings are written a second.", show_default=False)
     ] = None,
@@ -104,14 +118,21 @@ def recommend(
     explain: Annotated[
         bool, typer.Option("--explain", help="Show how places come about, what was left out and why, and the runs behind each.")
     ] = False,
+    extrapolate: Annotated[
+        bool,
+        typer.Option("--extrapolate", help="Answer a need that is more than ten times outside of what was measured, too."),
+    ] = False,
     json: Json = False,
 ) -> None:
-    """Recommend a schema for a need, by your own results (FOLDER) or by the shipped reference. Without --writes, --reads and
-    --fresh: the six use cases of the sensor-schema study.
+    """Recommend a schema for a need, by your own results (FOLDER), by bundles of evidence, or by the shipped reference. Without --writes,
+    --reads and --fresh: the six use cases of the sensor-schema study.
     """
     targets = tuple(target or ())
+    if folder is not None and evidence:
+        raise UsageError("--evidence: give either a folder of results or bundles of evidence; bundle the results to use both")
+    bundles = own_evidence(evidence)
     if list_use_cases or (writes is None and reads is None and fresh is None):
-        _print_use_cases(folder, targets, json=json)
+        _print_use_cases(folder, targets, bundles, json=json)
         return
     if writes is None or reads is None or fresh is None:
         missing = [f"{name} {values}" for name, value, values in _options(writes, reads, fresh) if value is None]
@@ -132,21 +153,23 @@ def recommend(
         ),
         prices=_prices(node_price, disk_price),
         targets=targets,
+        sensors=sensors,
+        extrapolates=extrapolate,
     )
     _check(options)
-    recommendation: Recommendation = recommended(options, folder)
+    recommendation: Recommendation = recommended(options, folder, bundles)
     if json:
         print_json(as_json(recommendation))
     else:
         print_recommendation(recommendation, explain=explain)
 
 
-def _print_use_cases(folder: Path | None, targets: tuple[str, ...], *, json: bool) -> None:
-    gathered, outcomes = use_cases(folder, targets)
+def _print_use_cases(folder: Path | None, targets: tuple[str, ...], bundles: Sequence[EvidenceBundle], *, json: bool) -> None:
+    source, outcomes = use_cases(folder, targets, bundles)
     if json:
-        print_json(use_cases_as_json(folder, gathered, outcomes))
+        print_json(use_cases_as_json(source, outcomes))
     else:
-        print_use_cases(folder, gathered, outcomes)
+        print_use_cases(source, outcomes)
 
 
 def _options(

@@ -1,12 +1,11 @@
 """What `sensorbench recommend` prints for people: tables and explanations."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
-from sensorbench.advisor import Basis, Entry, Recommendation, basis_of
+from sensorbench.advisor import Basis, Entry, Recommendation, Source, basis_of
 from sensorbench.advisor.caveats import caveats_of_recommendation, caveats_of_use_cases
 from sensorbench.advisor.relational import capacity_of
 from sensorbench.analysis.candidate import Measured
@@ -30,6 +29,8 @@ def print_recommendation(recommendation: Recommendation, *, explain: bool) -> No
     screen = console()
     needs = recommendation.options.needs
     _print_basis(screen, recommendation.basis)
+    for distance in recommendation.distances:
+        screen.print(distance.text, style="yellow", highlight=False)
     newest = "newest readings at once" if needs.fresh else "newest readings may wait"
     screen.print(f"writes {needs.writes}, reads {needs.reads}, {newest}", style="bold")
     screen.print(_described_counts(recommendation), highlight=False)
@@ -45,13 +46,15 @@ def print_recommendation(recommendation: Recommendation, *, explain: bool) -> No
         _print_sizing(screen, recommendation, recommendation.entries[0].sizing)
     if explain:
         _print_explanation(screen, recommendation)
+    if recommendation.check is not None:
+        screen.print(recommendation.check.text, highlight=False)
     _print_caveats(screen, caveats_of_recommendation(recommendation))
 
 
-def print_use_cases(folder: Path | None, gathered: Gathered, outcomes: Sequence[Outcome]) -> None:
+def print_use_cases(source: Source, outcomes: Sequence[Outcome]) -> None:
     """Prints the six use cases with the source's advice and ours."""
     screen = console()
-    _print_basis(screen, basis_of(folder, gathered))
+    _print_basis(screen, basis_of(source))
     table = new_table("use case", "the paper advises", "its place here", "best at the same target", "best of all", "confidence")
     for outcome in outcomes:
         best = formatting.variant(outcome.best.candidate.name) if outcome.best else "nothing that was measured fits"
@@ -63,7 +66,7 @@ def print_use_cases(folder: Path | None, gathered: Gathered, outcomes: Sequence[
         "For one of them: sensorbench recommend --writes high --reads high --fresh yes",
         highlight=False,
     )
-    _print_caveats(screen, caveats_of_use_cases(folder, gathered, outcomes))
+    _print_caveats(screen, caveats_of_use_cases(source, outcomes))
 
 
 def _print_basis(screen: Console, basis: Basis) -> None:

@@ -2,10 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import TypedDict
 
-from sensorbench.advisor import Basis, Entry, Recommendation, basis_of
+from sensorbench.advisor import Basis, Entry, Recommendation, Source, basis_of
 from sensorbench.advisor.caveats import caveats_of_recommendation, caveats_of_use_cases
 from sensorbench.advisor.relational import capacity_of
 from sensorbench.analysis.advice import Kind
@@ -33,11 +32,31 @@ class JsonBasis(TypedDict):
     nodes: dict[str, list[int]]
     machines: list[str]
     dates: list[str]
+    versions: list[str]
+
+
+class JsonDistance(TypedDict):
+    """How far a figure of the need lies outside of what was measured."""
+
+    what: str
+    needed: float
+    measured: float
+    factor: float
+
+
+class JsonCheck(TypedDict):
+    """The leave-one-bundle-out check; `held` of `judged` bundles that were left out had the recommended layout within 25 % of the best."""
+
+    bundles: int
+    judged: int
+    held: int
+    text: str
 
 
 class JsonAnswerSource(TypedDict):
-    """Which results the answer is from, and what to mind."""
+    """Which results the answer is from, and what to mind. `kind` is results, evidence or reference."""
 
+    kind: str
     source: str
     is_reference: bool
     comparisons: dict[str, dict[str, object]]
@@ -112,6 +131,8 @@ class JsonRecommendation(JsonSource):
     """A ranking for needs."""
 
     ranked: list[JsonEntry]
+    extrapolated: list[JsonDistance]
+    leave_one_out: JsonCheck | None
     needs: dict[str, object]
     counts: list[str]
     questions: list[str]
@@ -155,6 +176,11 @@ def as_json(recommendation: Recommendation) -> JsonRecommendation:
     return {
         "basis": _basis_as_json(recommendation.basis),
         "ranked": [_entry_as_json(number, entry, recommendation) for number, entry in enumerate(recommendation.entries, 1)],
+        "extrapolated": [
+            {"what": distance.what, "needed": distance.needed, "measured": distance.measured, "factor": distance.factor}
+            for distance in recommendation.distances
+        ],
+        "leave_one_out": _check_as_json(recommendation),
         "needs": asdict(options.needs),
         "counts": list(options.needs.counts),
         "questions": list(ranking.questions),
@@ -164,16 +190,21 @@ def as_json(recommendation: Recommendation) -> JsonRecommendation:
         if best.sizing
         else [],
         "left_out": [{"variant": name, "why": why} for name, why in (*ranking.left_out, *recommendation.gathered.left_out)],
-        **_source_as_json(recommendation.folder, recommendation.gathered, caveats_of_recommendation(recommendation)),
+        **_source_as_json(recommendation.source, caveats_of_recommendation(recommendation)),
     }
 
 
-def use_cases_as_json(folder: Path | None, gathered: Gathered, outcomes: Sequence[Outcome]) -> JsonUseCases:
+def _check_as_json(recommendation: Recommendation) -> JsonCheck | None:
+    check = recommendation.check
+    return {"bundles": check.bundles, "judged": check.judged, "held": check.held, "text": check.text} if check else None
+
+
+def use_cases_as_json(source: Source, outcomes: Sequence[Outcome]) -> JsonUseCases:
     """The use cases with the source's advice and ours."""
     return {
-        "basis": _basis_as_json(basis_of(folder, gathered)),
+        "basis": _basis_as_json(basis_of(source)),
         "use_cases": [_outcome_as_json(outcome) for outcome in outcomes],
-        **_source_as_json(folder, gathered, caveats_of_use_cases(folder, gathered, outcomes)),
+        **_source_as_json(source, caveats_of_use_cases(source, outcomes)),
     }
 
 
@@ -186,14 +217,16 @@ def _basis_as_json(basis: Basis) -> JsonBasis:
         "nodes": {target: list(counts) for target, counts in basis.nodes.items()},
         "machines": list(basis.machines),
         "dates": list(basis.dates),
+        "versions": list(basis.versions),
     }
 
 
-def _source_as_json(folder: Path | None, gathered: Gathered, notes: list[str]) -> JsonAnswerSource:
+def _source_as_json(source: Source, notes: list[str]) -> JsonAnswerSource:
     return {
-        "source": "reference" if folder is None else str(folder),
-        "is_reference": folder is None,
-        "comparisons": {name: asdict(origin) for name, origin in gathered.origins.items()},
+        "kind": source.kind,
+        "source": source.name,
+        "is_reference": source.kind == "reference",
+        "comparisons": {name: asdict(origin) for name, origin in source.gathered.origins.items()},
         "notes": notes,
     }
 

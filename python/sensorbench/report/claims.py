@@ -1,6 +1,5 @@
 """The published findings of a study and their verdicts: how many were reproduced, what was measured beside what was published, and why."""
 
-from collections import Counter
 from collections.abc import Sequence
 
 import altair as alt
@@ -8,9 +7,8 @@ import altair as alt
 from sensorbench.report import charts, formatting
 from sensorbench.report.parts import between, joined, muted
 from sensorbench.results.page import Block, Chart, Columns, Details, Line, Piece, Section, Table, Text
-from sensorbench.results.summary.claims import AgreementBand, JudgedCell, JudgedClaim, MeasuredFigure
+from sensorbench.results.summary.claims import AgreementBand, JudgedCell, JudgedClaim, MeasuredFigure, counts_by_verdict
 
-VERDICTS = ("reproduced", "partly reproduced", "not reproduced", "inconclusive", "not tested", "below minimum scale")
 _UNTESTED = {"not tested", "below minimum scale", "not tested here", "not tested at this scale"}
 _COLOURS = {
     "reproduced": "#2fa37c",
@@ -74,16 +72,8 @@ def claims_section(
     return Section("claims", "Published findings", blocks)
 
 
-def verdict_counts(claims: Sequence[JudgedClaim]) -> str:
-    """How many claims have each verdict, in a sentence."""
-    counts = Counter(claim.verdict for claim in claims)
-    known = [word for word in VERDICTS if counts[word]]
-    return ", ".join(f"{counts[word]} {word}" for word in [*known, *(word for word in counts if word not in VERDICTS)])
-
-
 def _counted(claims: Sequence[JudgedClaim]) -> Line:
-    counts = Counter(claim.verdict for claim in claims)
-    return joined([[f"{counts[word]} ", verdict(word)] for word in [*VERDICTS, *counts.keys() - set(VERDICTS)] if counts[word]])
+    return joined([[f"{count} ", verdict(word)] for word, count in counts_by_verdict(claims).items()])
 
 
 def _tested(claims: Sequence[JudgedClaim], *, with_parts: bool) -> Table:

@@ -6,14 +6,14 @@ from typing import NamedTuple
 import altair as alt
 
 from sensorbench.report import charts, formatting, parts
-from sensorbench.report.claims import claims_section, verdict_counts
+from sensorbench.report.claims import claims_section
 from sensorbench.report.effects import effects
 from sensorbench.report.load_curves import load_curves
 from sensorbench.report.parallel import ParallelRow, parallel, places
 from sensorbench.report.published import published_section
 from sensorbench.results.factors import FILLED
 from sensorbench.results.page import Block, Chart, ChartSpec, Columns, Facts, Line, Page, Piece, Section, Table, Text, ValueKind
-from sensorbench.results.summary.claims import MeasuredFigure
+from sensorbench.results.summary.claims import MeasuredFigure, verdict_counts
 from sensorbench.results.summary.comparison import ShownEffect
 from sensorbench.results.summary.factors import FactorCell, FactorPartFigures, FactorsFigures, FactorsSummary, LevelFigures
 from sensorbench.results.summary.published import formula, printed_by_figure

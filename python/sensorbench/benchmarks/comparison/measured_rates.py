@@ -7,6 +7,7 @@ client reaches that waits for each answer.
 """
 
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from statistics import fmean
@@ -15,7 +16,7 @@ from sensorbench.analysis.candidate import Measured, Run
 from sensorbench.analysis.intervals import Interval
 from sensorbench.dataset.dataset import readings_of
 from sensorbench.results import ComparisonResult, RunResult, VariantManifest
-from sensorbench.results.described import Environment
+from sensorbench.results.described import DescribedDataset, Environment
 from sensorbench.results.engine_report import OperationReport
 from sensorbench.results.manifest import PhaseFigures
 from sensorbench.results.server_use import server_use
@@ -28,7 +29,9 @@ LATENCIES = ("median", "p99")
 
 @dataclass(frozen=True)
 class Origin:
-    """A comparison that figures are from: what was measured, on which data and machine, when and how."""
+    """A comparison that figures are from: what was measured, on which data and machine, when and how. `span_s` is from the first
+    reading to the end of the last one's interval; None where it is not known.
+    """
 
     title: str
     dataset: str
@@ -39,6 +42,14 @@ class Origin:
     date: str
     version: str
     load: str
+    span_s: float | None = None
+
+    @property
+    def sensors(self) -> int | None:
+        """About how many sensors there were: readings over those that one sensor gives in the span. None where that is not known."""
+        if not self.span_s or not self.interval_s:
+            return None
+        return max(1, round(self.readings * self.interval_s / self.span_s))
 
 
 class MeasuredComparison:
@@ -85,6 +96,7 @@ class MeasuredComparison:
             date=manifest.created.date().isoformat(),
             version=manifest.version,
             load=_load(self.schedule),
+            span_s=_span_s(dataset),
         )
 
 
@@ -176,6 +188,14 @@ def _machine(environment: Environment) -> str:
     memory = environment.get("memory_bytes")
     of_memory = f", {memory / 1e9:.0f} GB of memory" if memory else ""
     return f"{virtual}{environment.get('processors')} × {environment.get('processor')}{of_memory}, {environment.get('system')}"
+
+
+def _span_s(dataset: DescribedDataset) -> float | None:
+    """From the first reading to the end of the last one's interval; None where times or interval are not known."""
+    first, last, interval_s = dataset.get("first_time"), dataset.get("last_time"), dataset.get("interval_s")
+    if not first or not last or not interval_s:
+        return None
+    return (datetime.fromisoformat(last) - datetime.fromisoformat(first)).total_seconds() + interval_s
 
 
 def _load(schedule: Schedule) -> str:

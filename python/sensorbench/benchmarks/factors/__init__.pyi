@@ -1,6 +1,7 @@
 from .cells import Cell, described_cells
 from .estimate import estimate_factors
 from .expected import Expected
+from .figures import filled_figures, step_figures
 from .file import FactorsFile
 from .levels import by_round, measurements_of
 from .options import FactorOptions
@@ -19,6 +20,8 @@ __all__ = [
     "check",
     "described_cells",
     "estimate_factors",
+    "filled_figures",
     "measurements_of",
+    "step_figures",
     "summarise_factors",
 ]

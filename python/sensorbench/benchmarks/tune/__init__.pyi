@@ -1,3 +1,4 @@
+from .again import follows_from_records, value_again
 from .configured import ConfiguredWork, check_settings
 from .estimate import estimate_tune
 from .goal import measured_figure, percentile_of_offered
@@ -14,9 +15,11 @@ __all__ = [
     "TunePlan",
     "check_settings",
     "estimate_tune",
+    "follows_from_records",
     "load_space",
     "measured_figure",
     "percentile_of_offered",
     "plan_tune",
     "summarise_tune",
+    "value_again",
 ]

@@ -1,11 +1,14 @@
 """Claims with their verdicts, as summaries have them."""
 
+from collections import Counter
+from collections.abc import Sequence
 from typing import Literal
 
 from pydantic import Field, model_validator
 
 from sensorbench.results.summary.part import SummaryPart
 
+VERDICTS = ("reproduced", "partly reproduced", "not reproduced", "inconclusive", "not tested", "below minimum scale")
 # What verdicts of substitutes were called, in each claim.
 _ONLY_IN_FORMAT_1 = "substitute"
 
@@ -83,3 +86,14 @@ class JudgedClaim(SummaryPart):
         if not isinstance(content, dict) or _ONLY_IN_FORMAT_1 not in content:
             return content
         return {**{key: value for key, value in content.items() if key != _ONLY_IN_FORMAT_1}, "rules": "format 1"}
+
+
+def counts_by_verdict(claims: Sequence[JudgedClaim]) -> dict[str, int]:
+    """How many claims have each verdict, also those that none has; words of earlier formats come last."""
+    counts = Counter(claim.verdict for claim in claims)
+    return {word: counts[word] for word in [*VERDICTS, *(word for word in counts if word not in VERDICTS)]}
+
+
+def verdict_counts(claims: Sequence[JudgedClaim]) -> str:
+    """The same in a sentence."""
+    return ", ".join(f"{count} {word}" for word, count in counts_by_verdict(claims).items())

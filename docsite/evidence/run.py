@@ -1,0 +1,170 @@
+"""Makes one bundle of evidence: `make evidence NAME=…`.
+
+The command of `evidence/evidence.toml` is run, or gone on with; its results become a bundle, which is verified, and pages are written from it.
+What ends the terminal does not end the run: `nohup` is not needed. Only one runs at a time, since two would measure each other.
+"""
+
+import fcntl
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from docsite.evidence.entries import (
+    FOLDER,
+    MADE_FILE,
+    MAX_MB,
+    MAX_TOTAL_MB,
+    MB,
+    ROOT,
+    Entry,
+    Made,
+    bundle_file,
+    bundle_files,
+    read_made,
+    require_entry,
+)
+from docsite.evidence.pages import write_all
+from sensorbench.app.bundle import bundle, summary_at, verify
+from sensorbench.errors import FailedError, SensorbenchError, UsageError
+from sensorbench.results import has_results
+from sensorbench.results.bundle import BUNDLE_SUFFIX
+from sensorbench.results.checksums import new_checksum_of
+from sensorbench.results.elasticity import parts_left, read_study_plan
+from sensorbench.results.files import write_text
+
+WORK = ROOT / "results" / "evidence"
+
+
+def is_complete(results: Path) -> bool:
+    """Whether results are there that need no further run."""
+    if read_study_plan(results) is not None:
+        return not parts_left(results)
+    return has_results(results) and summary_at(results).status == "complete"
+
+
+def is_begun(results: Path) -> bool:
+    """Whether results are there that can be gone on with."""
+    return has_results(results) or read_study_plan(results) is not None
+
+
+def measured_by(entry: Entry, results: Path) -> list[str]:
+    """The command that makes the results of an entry, or goes on with those that were begun."""
+    resume = ["--resume"] if is_begun(results) else []
+    return [sys.executable, "-m", "sensorbench", *entry.arguments, "--no-open", "--out", str(results), *resume]
+
+
+def check_priority() -> None:
+    """Raises UsageError for a process that gives way to others: what it measures is no evidence."""
+    if (niceness := os.nice(0)) > 0:
+        raise UsageError(f"this process has niceness {niceness}, so that others slow it down; start it without nice")
+
+
+@contextmanager
+def alone(work: Path) -> Iterator[None]:
+    """Keeps others from measuring evidence at the same time. Raises UsageError when somebody does."""
+    work.mkdir(parents=True, exist_ok=True)
+    with (work / "lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UsageError(
+                f"{work}: evidence is being measured; wait for it, since two runs would slow each other down"
+            ) from None
+        yield
+
+
+def measure(name: str, entry: Entry, work: Path = WORK) -> Made | None:
+    """Runs the command of an entry, or goes on with it; what it prints goes into a file beside the results.
+
+    Returns:
+        How it was made; None where it was complete before.
+
+    Raises:
+        FailedError: the command failed.
+
+    """
+    results, log = work / name, work / f"{name}.log"
+    if is_complete(results):
+        return None
+    command = measured_by(entry, results)
+    before, start_s = os.getloadavg()[0], time.monotonic()
+    print(f"{shlex.join(command[1:])}\noutput: {log}; load average before: {before:.2f} on {os.cpu_count()} CPUs", flush=True)
+    with log.open("ab") as output:
+        ended = subprocess.run(command, stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, check=False, cwd=ROOT)
+    if ended.returncode:
+        last = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-3:]
+        raise FailedError(f"the command ended with exit code {ended.returncode}; the last lines of {log}: {' / '.join(last)}")
+    took_s = time.monotonic() - start_s
+    return Made(sha256="", took_s=took_s, load_before=before, load_after=os.getloadavg()[0], cpus=os.cpu_count() or 1)
+
+
+def publish(name: str, results: Path, folder: Path = FOLDER) -> Path:
+    """Makes the bundle of results, verifies it, and puts it where evidence lies.
+
+    Raises:
+        FailedError: the bundle is too large, all bundles together are, or it is rejected; nothing is changed.
+
+    """
+    unfinished = results.parent / f"{name}{BUNDLE_SUFFIX}"
+    bundle(results, unfinished, replace=unfinished.exists())
+    check_size(name, unfinished, folder)
+    found = verify(unfinished)
+    if not found.is_sound:
+        raise FailedError(f"{unfinished} is rejected: {found.problems[0]}")
+    return unfinished.replace(bundle_file(name, folder))
+
+
+def check_size(name: str, file: Path, folder: Path) -> None:
+    """Raises FailedError for a bundle that is too large by itself, or with the others."""
+    size = file.stat().st_size
+    if size > MAX_MB * MB:
+        raise FailedError(f"{file}: {size / MB:.2f} MB; at most {MAX_MB:g} MB are published. Run at a smaller scale")
+    others = sum(other.stat().st_size for other_name, other in bundle_files(folder).items() if other_name != name)
+    if size + others > MAX_TOTAL_MB * MB:
+        raise FailedError(
+            f"{file}: all bundles would have {(size + others) / MB:.1f} MB; at most {MAX_TOTAL_MB:g} MB are published"
+        )
+
+
+def make_evidence(name: str) -> None:
+    """Measures an entry, makes its bundle, and writes pages and tables. Raises UsageError, FailedError."""
+    entry = require_entry(name)
+    check_priority()
+    with alone(WORK):
+        made, all_made = measure(name, entry), read_made()
+        file = publish(name, WORK / name)
+        if made is not None:
+            all_made.bundles[name] = made
+        elif name not in all_made.bundles:
+            raise FailedError(f"{WORK / name}: these results were not made by `make evidence`; remove the folder, and run again")
+        kept = all_made.bundles[name].model_copy(update={"sha256": new_checksum_of(file)})
+        all_made.bundles[name] = kept
+        write_text(MADE_FILE, all_made.model_dump_json(indent=1) + "\n")
+        changed = write_all()
+    print(f"{file}: {file.stat().st_size / MB:.2f} MB of {entry.expected_mb:g} MB expected, verified; {kept.took_s:.0f} s")
+    for path in changed:
+        print(f"written: {path.relative_to(ROOT)}")
+
+
+def main(arguments: list[str]) -> int:
+    """The command. Returns the exit code."""
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    if len(arguments) != 1:
+        print("expected the name of one entry of evidence/evidence.toml: make evidence NAME=…", file=sys.stderr)
+        return UsageError.exit_code
+    try:
+        make_evidence(arguments[0])
+    except SensorbenchError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

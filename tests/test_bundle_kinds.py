@@ -1,0 +1,107 @@
+"""Bundles of results that are no comparisons: what follows from records is computed again, the rest is named."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sensorbench.app.bundle import verify
+from sensorbench.results.bundle import read_index
+from sensorbench.studies import FACTOR_STUDIES
+from sensorbench.studies.factors import FactorStudy
+from tests.conftest import run_main
+from tests.forging import edit_json, forged
+from tests.test_factors import carried_out, null_file, null_study
+from tests.test_mapreduce import executions, several
+from tests.test_mapreduce import result as mapreduce_result
+from tests.test_tune import NULL, NULL_SPACE
+
+Make = Callable[[Path], None]
+QUICK = ("--step-duration", "200ms", "--ramp", "0", "--warmup", "0", "--no-open", "-q")
+
+
+def _done(*arguments: object) -> None:
+    assert run_main(tuple(arguments)) == 0
+
+
+def _stress(out: Path) -> None:
+    _done("stress", "--target", "null", "--rates", "200,400", "--records", "10", "--mix", "read=3,write=1", *QUICK, "--out", out)
+
+
+def _tune(out: Path) -> None:
+    space = out.parent / "null.toml"
+    space.write_text(NULL_SPACE, encoding="utf-8")
+    _done(*NULL, "--goal", "p50@50", "--space", space, "--budget-runs", "3", "--out", out)
+
+
+def _factors(out: Path) -> None:
+    carried_out(null_study({"repetitions": 1, "parts": ("delay",)}), out)
+
+
+def _mapreduce(out: Path) -> None:
+    mapreduce_result(out, executions({("cassandra", 3): several(40.0), ("hbase", 3): several(88.0)}))
+
+
+def _ycsb(out: Path) -> None:
+    target = f"sqlite:{out.parent / 'y.db'}?synchronous=off"
+    _done("ycsb", "load", "--target", target, "-p", "recordcount=50", "--replace", "--out", out.parent / "load", "-q")
+    _done("ycsb", "run", "--target", target, "-p", "recordcount=50", "-p", "operationcount=200", "--out", out, "-q")
+
+
+# Of each kind, how many figures follow at least, and what is named as measured once.
+KINDS: dict[str, tuple[Make, int, str]] = {
+    "stress": (_stress, 30, "hit rates"),
+    "tune": (_tune, 10, "load times and sizes"),
+    "factors": (_factors, 30, "how long each cell took"),
+    "mapreduce": (_mapreduce, 5, "times of executions"),
+    "ycsb": (_ycsb, 10, "rows that answers had"),
+}
+
+
+@pytest.fixture(scope="module")
+def bundles(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A bundle of each kind, made of the smallest results."""
+    FACTOR_STUDIES["delays"] = FactorStudy("delays", null_file(), ())
+    found = {}
+    for kind, (make, _, _) in KINDS.items():
+        folder = tmp_path_factory.mktemp(kind)
+        make(folder / "out")
+        _done("bundle", folder / "out", "--out", folder / f"{kind}.sbz", "-q")
+        found[kind] = folder / f"{kind}.sbz"
+    return found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_bundle_of_a_kind_is_sound_and_names_what_was_measured_once(bundles: dict[str, Path], kind: str) -> None:
+    _, figures, once = KINDS[kind]
+    found = verify(bundles[kind])
+    assert found.problems == []
+    assert found.index.results == kind
+    assert found.figures >= figures
+    assert any(name.startswith(once) for name in found.unverified), found.unverified
+    # No log is needed, so that none goes in.
+    index = read_index(bundles[kind])
+    assert not index.with_operations
+    assert index.unverifiable == []
+    assert not any(file.path.rpartition("/")[2].startswith("operations") for file in index.files)
+
+
+@pytest.mark.parametrize(("kind", "key"), [("tune", "value"), ("factors", "steps")])
+def test_a_figure_that_a_measurement_does_not_have_is_rejected(
+    bundles: dict[str, Path], tmp_path: Path, kind: str, key: str
+) -> None:
+    """The forger computes the summary again, which takes the figure from the measurement's own file."""
+
+    def better(measurement: dict[str, Any]) -> None:
+        if key == "value":
+            measurement[key] *= 0.5
+        else:
+            measurement[key][0]["p99_s"] *= 0.5
+
+    def forge(unpacked: Path) -> None:
+        edit_json(min((unpacked / "results").rglob("measurement.json")), better)
+
+    problems = verify(forged(bundles[kind], tmp_path, forge)).problems
+    assert [problem.check for problem in problems] == ["figures"]
+    assert "measurement.json" in str(problems[0])

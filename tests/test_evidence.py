@@ -1,0 +1,295 @@
+"""Published evidence: what pages state is in bundles, sizes are kept, and recommendations go by bundles."""
+
+import os
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from docsite.evidence import entries as evidence_entries
+from docsite.evidence import pages, run
+from docsite.evidence.entries import AllMade, Entries, Entry
+from docsite.evidence.pages import Published, published, violations, with_evidence
+
+from sensorbench.advisor import EvidenceBundle, Recommendation, RecommendOptions, evidence_text, shipped, shipped_evidence
+from sensorbench.advisor.leave_one_out import LeaveOneOut
+from sensorbench.advisor.recommend import recommend
+from sensorbench.advisor.source import EVIDENCE_FILE
+from sensorbench.analysis.advice import Needs
+from sensorbench.analysis.sizing import Load
+from sensorbench.benchmarks.comparison import Gathered
+from sensorbench.errors import FailedError, UsageError
+from tests.conftest import Cli, run_main
+
+ROOT = Path(__file__).parent.parent
+
+
+# What is published.
+
+
+def test_pages_state_what_bundles_have() -> None:
+    bundles, made, known = published(), evidence_entries.read_made(), evidence_entries.read_entries()
+    wrong = {
+        page.name: found
+        for page in pages.pages()
+        if (found := violations(page.read_text(encoding="utf-8"), bundles, made, known))
+    }
+    assert wrong == {}
+    # Each study has a page with its evidence, or says why there is none.
+    for study in dict.fromkeys([*(entry.study for entry in known.bundles.values()), *known.lacking]):
+        assert f"<!-- evidence: {study} -->" in (evidence_entries.PAGES / f"{study}.md").read_text(encoding="utf-8")
+        assert known.lacking.get(study) or any(bundle.study == study for bundle in bundles)
+
+
+def test_what_is_published_is_small_and_was_made_by_its_command() -> None:
+    files = evidence_entries.bundle_files()
+    for name, file in files.items():
+        run.check_size(name, file, evidence_entries.FOLDER)
+    made = evidence_entries.read_made().bundles
+    assert made.keys() == files.keys()
+    assert {name: how.sha256 for name, how in made.items()} == {name: run.new_checksum_of(file) for name, file in files.items()}
+    # Recommendations go by the same bundles.
+    assert {bundle.sha256 for bundle in shipped_evidence()} <= {how.sha256 for how in made.values()}
+
+
+# Pages of a folder of evidence.
+
+
+@pytest.fixture(scope="module")
+def folder(study_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with one bundle, of a small run of a study."""
+    place = tmp_path_factory.mktemp("evidence")
+    assert run_main(("bundle", study_folder, "--out", place / "small.sbz", "-q")) == 0
+    return place
+
+
+@pytest.fixture(scope="module")
+def known(folder: Path) -> Entries:
+    command = pages._summary(folder / "small.sbz", pages.read_index(folder / "small.sbz")).command
+    entry = Entry(study="iot", command=" ".join(command[1:5]), machine="any", budget="1m", expected_mb=1.0)
+    return Entries(bundles={"small": entry}, lacking={"layouts": "Nobody ran it."})
+
+
+@pytest.fixture(scope="module")
+def bundles(folder: Path, known: Entries) -> list[Published]:
+    return published(folder, known)
+
+
+PAGE = """# A study
+
+## Evidence
+
+<!-- evidence: iot -->
+<!-- end of evidence -->
+
+The share is <!-- figure: small result.metric --><!-- end of figure -->, by `--scale 0.001`; claim IOT-4 is open.
+
+## Afterwards
+
+There were 12 monkeys.
+"""
+
+
+def test_a_page_is_made_of_the_bundles_and_a_figure_that_none_has_is_found(bundles: list[Published], known: Entries) -> None:
+    made = AllMade()
+    page = with_evidence(PAGE, bundles, made, known)
+    assert violations(page, bundles, made, known) == []
+    (bundle,) = bundles
+    counts = bundle.verdicts
+    assert f"Of its {len(bundle.summary.claims)} claims: {counts}." in page
+    for verdict in ("reproduced", "partly reproduced", "not reproduced", "inconclusive", "not tested", "below minimum scale"):
+        assert f" {verdict}" in counts
+    # Planted: a figure in the tables, one in a sentence, one of a bundle that is not there, one that the bundle does not have, and other words.
+    for old, new, said in (
+        (f"Of its {len(bundle.summary.claims)}", "Of its 99", "not those of the bundles"),
+        ("is open.", "is open, and 3.7 times as fast.", "'3.7' is a figure that no bundle is named for"),
+        ("figure: small result.metric", "figure: other result.metric", "there is no bundle other"),
+        (
+            "figure: small result.metric",
+            "figure: small result.none.metric",
+            "the bundle has no such figure; expected for example result.metric",
+        ),
+        (f"{bundle.summary.result.metric}<!-- end of figure", "p50<!-- end of figure", "not those of the bundles"),
+    ):
+        assert old in page
+        assert any(said in found for found in violations(page.replace(old, new), bundles, made, known)), said
+
+
+def test_a_study_without_a_bundle_says_why(bundles: list[Published], known: Entries) -> None:
+    page = with_evidence("<!-- evidence: layouts -->\n<!-- end of evidence -->", bundles, AllMade(), known)
+    assert "**No evidence yet.** Nobody ran it." in page
+    table = with_evidence("<!-- evidence: all -->\n<!-- end of evidence -->", bundles, AllMade(), known)
+    assert "[small](evidence/small.sbz)" in table
+    assert "| no evidence yet |  | Nobody ran it. |" in table
+
+
+def test_a_bundle_of_another_command_is_refused(folder: Path, known: Entries) -> None:
+    other = known.bundles["small"].model_copy(update={"command": "study run iot --budget 9h"})
+    with pytest.raises(UsageError, match=r"evidence\.toml has 'study run iot --budget 9h'"):
+        published(folder, known.model_copy(update={"bundles": {"small": other}}))
+    with pytest.raises(UsageError, match="has no entry 'small'"):
+        published(folder, known.model_copy(update={"bundles": {}}))
+
+
+# Making evidence.
+
+
+def test_results_become_a_bundle_that_is_verified_and_small(
+    study_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work, target = tmp_path / "work", tmp_path / "evidence"
+    target.mkdir()
+    results = Path(shutil.copytree(study_folder, work / "small", ignore=shutil.ignore_patterns("data")))
+    file = run.publish("small", results, target)
+    assert file == target / "small.sbz"
+    monkeypatch.setattr(run, "MAX_TOTAL_MB", file.stat().st_size * 1.5 / run.MB)
+    assert run.publish("small", results, target) == file
+    with pytest.raises(FailedError, match="all bundles would have"):
+        run.publish("again", results, target)
+    monkeypatch.setattr(run, "MAX_MB", 0.001)
+    with pytest.raises(FailedError, match=r"are published\. Run at a smaller scale"):
+        run.publish("small", results, target)
+    assert [path.name for path in target.iterdir()] == ["small.sbz"]
+    entry = Entry(study="iot", command="study run iot --scale 0.001", machine="any", budget="1m", expected_mb=1.0)
+    assert run.measured_by(entry, results)[3:] == [
+        "study",
+        "run",
+        "iot",
+        "--scale",
+        "0.001",
+        "--no-open",
+        "--out",
+        str(results),
+        "--resume",
+    ]
+    # What is complete is not run again.
+    assert run.measure("small", entry, work) is None
+
+
+def test_only_one_measures_at_a_time_and_not_with_low_priority(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with run.alone(tmp_path), pytest.raises(UsageError, match="evidence is being measured"), run.alone(tmp_path):
+        pass
+    with run.alone(tmp_path):
+        pass
+    monkeypatch.setattr(os, "nice", lambda _: 19)
+    with pytest.raises(UsageError, match="niceness 19"):
+        run.check_priority()
+
+
+# Recommendations by bundles.
+
+NEEDS = Needs("high", "high", fresh=True)
+
+
+def bundle_of(name: str, factors: dict[str, float], *, is_own: bool = False, readings: int = 68_400) -> EvidenceBundle:
+    """The reference as a bundle, in which the rates of targets are multiplied."""
+    gathered = shipped()
+
+    def changed(measured: Any, factor: float) -> Any:
+        return replace(measured, runs=tuple(replace(each, per_s=each.per_s * factor) for each in measured.runs))
+
+    candidates = tuple(
+        replace(
+            candidate,
+            writes=tuple(changed(each, factors.get(candidate.target, 1.0)) for each in candidate.writes),
+            reads=tuple(changed(each, factors.get(candidate.target, 1.0)) for each in candidate.reads),
+        )
+        for candidate in gathered.candidates
+    )
+    origins = {key: replace(origin, readings=readings) for key, origin in gathered.origins.items()}
+    return EvidenceBundle(name, name, replace(gathered, candidates=candidates, origins=origins), is_own)
+
+
+@pytest.fixture(autouse=True)
+def nothing_shipped(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests of recommendations name the bundles that they go by."""
+    if "published" not in request.node.name:
+        monkeypatch.setattr("sensorbench.advisor.recommend.shipped_evidence", list)
+
+
+def recommended(*given: EvidenceBundle, load: Load | None = None, **options: Any) -> Recommendation:
+    return recommend(RecommendOptions(NEEDS, load=load, **options), None, given)
+
+
+def target_of(found: Recommendation) -> str:
+    return found.entries[0].place.candidate.target
+
+
+def test_evidence_comes_before_the_reference_and_the_users_before_what_is_shipped(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert recommended().source.kind == "reference"
+    large, small = bundle_of("large", {"postgresql": 1e3}, readings=10**6), bundle_of("small", {"cassandra": 1e3})
+    monkeypatch.setattr("sensorbench.advisor.recommend.shipped_evidence", lambda: [small, large])
+    found = recommended()
+    assert (found.source.kind, found.source.name, target_of(found)) == ("evidence", "large", "postgresql")
+    own = recommended(bundle_of("own", {"fjall": 1e3}, is_own=True))
+    assert (own.source.name, target_of(own)) == ("own", "fjall")
+    with pytest.raises(UsageError, match="none of"):
+        recommended(replace(small, gathered=Gathered({}, (), (), ())), targets=("none",))
+
+
+def test_each_bundle_is_left_out_and_asked_what_the_others_recommend() -> None:
+    alike = [bundle_of(name, {"fjall": 1e3}) for name in ("a", "b", "c")]
+    assert recommended(*alike).check == LeaveOneOut(3, 3, 3)
+    other = bundle_of("z", {"postgresql": 1e3})
+    # The others recommend what is bad there, and it recommends nothing for them: `a` is the nearest for each, and has others itself.
+    assert recommended(*alike, other).check == LeaveOneOut(4, 4, 3)
+    one = recommended(alike[0]).check
+    assert one == LeaveOneOut(1, 0, 0)
+    assert one is not None
+    assert "not possible, because one bundle" in one.text
+    assert "75%" not in one.text
+    # The same file twice is one bundle.
+    assert recommended(alike[0], alike[0]).check == LeaveOneOut(1, 0, 0)
+
+
+def test_a_need_outside_of_what_was_measured_is_marked_and_refused_far_outside() -> None:
+    bundle = bundle_of("a", {})
+    # Six sensors for 3:10 hours, one reading per second.
+    inside = Load(6.0, retention_s=11_400.0)
+    assert recommended(bundle, load=inside, sensors=6).distances == ()
+    near = recommended(bundle, load=Load(30.0, retention_s=5_700.0), sensors=30)
+    assert {distance.what: round(distance.factor, 2) for distance in near.distances} == {"sensors": 5.0, "days of readings": 2.0}
+    assert all("extrapolated:" in distance.text for distance in near.distances)
+    far = Load(600.0, retention_s=11_400.0)
+    with pytest.raises(
+        UsageError,
+        match=r"--sensors: 600 sensors are 100 times more than the 6 that the evidence bundle a measured.*--extrapolate",
+    ):
+        recommended(bundle, load=far, sensors=600)
+    assert [distance.factor for distance in recommended(bundle, load=far, sensors=600, extrapolates=True).distances] == [100.0]
+    with pytest.raises(UsageError, match="--rate"):
+        recommended(bundle, load=Load(1e9), sensors=6)
+
+
+def test_bundles_of_ones_own_are_verified_and_answer(
+    cli: Cli, sensor_schemas_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert cli("bundle", sensor_schemas_folder, "--out", tmp_path / "own.sbz").exit_code == 0
+    need = ("--writes", "high", "--reads", "high", "--fresh", "no", "--json")
+    direct = cli("recommend", *need, sensor_schemas_folder).json
+    found = cli("recommend", *need, "--evidence", tmp_path)
+    assert found.exit_code == 0, found.err
+    assert (found.json["kind"], found.json["source"]) == ("evidence", str(tmp_path / "own.sbz"))
+    assert [entry["variant"] for entry in found.json["ranked"]] == [entry["variant"] for entry in direct["ranked"]]
+    assert found.json["ranked"][0]["score"] == direct["ranked"][0]["score"]
+    assert found.json["leave_one_out"]["bundles"] == 1
+    assert found.json["basis"]["versions"][0].startswith("sensorbench")
+    chosen = cli("choose", "--operations", "library", "--evidence", tmp_path / "own.sbz", "--json").json
+    (fjall,) = [database for database in chosen["databases"] if database["name"] == "fjall"]
+    assert any("own.sbz: " in each["what"] and "scale 0.001" in each["what"] for each in fjall["measurements"])
+    both = cli("recommend", *need, sensor_schemas_folder, "--evidence", tmp_path)
+    assert (both.exit_code, "either a folder of results or bundles" in both.err) == (2, True)
+    (tmp_path / "empty").mkdir()
+    assert cli("recommend", *need, "--evidence", tmp_path / "empty").exit_code == 2
+    with (tmp_path / "own.sbz").open("ab") as file:
+        file.truncate(file.tell() // 2)
+    assert cli("recommend", *need, "--evidence", tmp_path / "own.sbz").exit_code == 2
+
+
+def test_what_is_shipped_is_read_as_it_was_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bundle = bundle_of("a", {})
+    file = tmp_path / EVIDENCE_FILE.name
+    file.write_text(evidence_text([bundle]), encoding="utf-8")
+    monkeypatch.setattr("sensorbench.advisor.source.EVIDENCE_FILE", file)
+    assert shipped_evidence() == [bundle]
