@@ -4,7 +4,6 @@ The statements are a row each, in the order of their arrival; what stands in man
 are read and written some rows at a time, so that a trace of any length takes the same memory.
 """
 
-import os
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -134,7 +133,7 @@ class StatementWriter:
         if error is not None:
             self._unsorted.unlink()
         elif self._is_sorted:
-            os.replace(self._unsorted, self._path)
+            self._unsorted.replace(self._path)
         else:
             self._sort()
 
