@@ -1,3 +1,4 @@
+from .formats import FORMATS, import_logs
 from .trace import (
     STATEMENTS,
     StatementWriter,
@@ -10,11 +11,13 @@ from .trace import (
 )
 
 __all__ = [
+    "FORMATS",
     "STATEMENTS",
     "StatementWriter",
     "Template",
     "TemplateKind",
     "Trace",
+    "import_logs",
     "read_statements",
     "read_trace",
     "statements_file",

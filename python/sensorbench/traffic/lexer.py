@@ -127,7 +127,7 @@ def lift_literals(statement: str, dialect: Dialect) -> Lifted:
     kind = kind_of(statement, dialect)
     if kind in {"read", "write"}:
         return _lifted(statement, dialect, kind)
-    return Lifted(_without_comments(statement, dialect), (), (), kind)
+    return Lifted(without_comments(statement, dialect), (), (), kind)
 
 
 def _lifted(statement: str, dialect: Dialect, kind: TemplateKind) -> Lifted:
@@ -186,13 +186,19 @@ def _lifted(statement: str, dialect: Dialect, kind: TemplateKind) -> Lifted:
     return Lifted(_collapsed("".join(parts)), tuple(literals), tuple(types), kind)
 
 
-def _without_comments(statement: str, dialect: Dialect) -> str:
+def without_comments(statement: str, dialect: Dialect) -> str:
+    """A statement as it is but for its comments, and the semicolon at its end."""
     parts, done = [], 0
     for token in tokens_of(statement, dialect):
         if token.kind == "comment":
             parts += [statement[done : token.start], " "]
             done = token.end
     return "".join([*parts, statement[done:]]).strip().rstrip(";").rstrip()
+
+
+def has_placeholders(statement: str, dialect: Dialect) -> bool:
+    """Whether values are bound to a statement: it has $1, $2, …"""
+    return "$" in statement and any(token.kind == "placeholder" for token in tokens_of(statement, dialect))
 
 
 def _collapsed(statement: str) -> str:
@@ -264,7 +270,9 @@ def tables_of(statement: str, dialect: Dialect) -> list[str]:
             while index + 2 < len(tokens) and tokens[index + 1].text == "." and tokens[index + 2].kind in {"word", "name"}:
                 name += f".{tokens[index + 2].text}"
                 index += 2
-            is_call = tokens[index + 1 : index + 2] and tokens[index + 1].text == "(" and tokens[index + 1].start == tokens[index].end
+            is_call = (
+                tokens[index + 1 : index + 2] and tokens[index + 1].text == "(" and tokens[index + 1].start == tokens[index].end
+            )
             if not is_call or from_depth < 0:
                 found[name] = None
             expects = False

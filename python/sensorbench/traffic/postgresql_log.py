@@ -183,7 +183,9 @@ def _json_lines(path: Path, skipped: Skipped) -> Iterator[_Line]:
                     return
                 raise UsageError(f"{path}:{number}: expected a JSON object of a jsonlog, with timestamp and session_id") from None
             query = said.get("statement", "")
-            yield _Line(number, at_us, session, severity, said.get("message", ""), said.get("detail", ""), said.get("context", ""), query)
+            yield _Line(
+                number, at_us, session, severity, said.get("message", ""), said.get("detail", ""), said.get("context", ""), query
+            )
 
 
 def _text_lines(path: Path, skipped: Skipped) -> Iterator[_Line]:
@@ -240,5 +242,7 @@ def _time_us(text: str, path: Path, line: int) -> int:
         shift = timedelta(hours=int(offset[2]), minutes=int(offset[3] or 0))
         its_zone = timezone(shift if offset[1] == "+" else -shift)
     else:
-        raise UsageError(f"{path}:{line}: time zone {zone or 'none'} is ambiguous; expected UTC: set log_timezone to UTC and record again")
+        raise UsageError(
+            f"{path}:{line}: time zone {zone or 'none'} is ambiguous; expected UTC: set log_timezone to UTC and record again"
+        )
     return round(local.replace(tzinfo=its_zone).timestamp() * 1e6)
