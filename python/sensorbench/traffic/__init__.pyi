@@ -1,3 +1,4 @@
+from .describe import describe_trace
 from .formats import FORMATS, import_logs
 from .trace import (
     STATEMENTS,
@@ -17,6 +18,7 @@ __all__ = [
     "Template",
     "TemplateKind",
     "Trace",
+    "describe_trace",
     "import_logs",
     "read_statements",
     "read_trace",

@@ -41,9 +41,46 @@ _LEXERS = {
 _TYPED = frozenset({"date", "time", "timestamp", "timestamptz", "timetz", "interval"})
 # What stands in brackets after these words are lengths and digits of a type.
 _WITH_LENGTH = frozenset(
-    "char character varchar varying nchar numeric decimal dec bit float time timestamp timestamptz interval binary varbinary datetime".split()
+    {
+        "char",
+        "character",
+        "varchar",
+        "varying",
+        "nchar",
+        "numeric",
+        "decimal",
+        "dec",
+        "bit",
+        "float",
+        "time",
+        "timestamp",
+        "timestamptz",
+        "interval",
+        "binary",
+        "varbinary",
+        "datetime",
+    }
 )
-_ENDS_BY = frozenset("limit offset having window fetch for union except intersect returning rows range groups".split())
+# A minus after one of these is a number's own.
+_BEFORE_SIGN = frozenset("(,=<>+-*/%|&^[")
+_WORDS_BEFORE_SIGN = frozenset({"select", "and", "or", "not", "then", "else", "when", "between", "limit", "return", "by"})
+_ENDS_BY = frozenset(
+    {
+        "limit",
+        "offset",
+        "having",
+        "window",
+        "fetch",
+        "for",
+        "union",
+        "except",
+        "intersect",
+        "returning",
+        "rows",
+        "range",
+        "groups",
+    }
+)
 _ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "0": "\0", "Z": "\x1a"}
 _ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{4}|[0-7]{1,3}|.)|''|\"\"", re.DOTALL)
 _KINDS: dict[str, TemplateKind] = {
@@ -59,8 +96,10 @@ _MAY_WRITE = re.compile(r"\b(?:into|for)\b", re.IGNORECASE)
 # FROM is no clause in the brackets of these.
 _WITH_FROM = frozenset({"extract", "substring", "trim", "overlay"})
 _BEFORE_TABLES = frozenset({"from", "join", "into", "update", "table", "truncate"})
-_AFTER_FROM = frozenset("where group order limit union on using set values select returning having".split())
-_NO_TABLES = frozenset("select only lateral if exists not values low_priority ignore of unnest".split())
+_AFTER_FROM = frozenset(
+    {"where", "group", "order", "limit", "union", "on", "using", "set", "values", "select", "returning", "having"}
+)
+_NO_TABLES = frozenset({"select", "only", "lateral", "if", "exists", "not", "values", "low_priority", "ignore", "of", "unnest"})
 
 
 class Lifted(NamedTuple):
@@ -162,11 +201,14 @@ def _lifted(statement: str, dialect: Dialect, kind: TemplateKind) -> Lifted:
         elif token == "number":
             is_position = by_depth == depth and before in {"by", ","} and text.isdigit()
             if not is_position and length_depth < 0:
+                between = statement[done : found.start()]
+                if (unsigned := _without_sign(between, before)) is not None:
+                    between, text = unsigned, f"-{text}"
                 number, its_type = _number(text)
                 literals.append(number)
                 types.append(its_type)
                 cast = f"::{its_type}" if is_postgresql else ""
-                parts += (statement[done : found.start()], f"${len(literals)}{cast}")
+                parts += (between, f"${len(literals)}{cast}")
                 done = found.end()
         elif token in {"text", "escaped", "dollar", "tag", "bits"}:
             between = statement[done : found.start()]
@@ -186,6 +228,16 @@ def _lifted(statement: str, dialect: Dialect, kind: TemplateKind) -> Lifted:
     return Lifted(_collapsed("".join(parts)), tuple(literals), tuple(types), kind)
 
 
+def _without_sign(between: str, before: str) -> str | None:
+    """What stands before a number without the minus that belongs to it; None where there is none, or it takes something away."""
+    left = between.rstrip()
+    if not left.endswith("-"):
+        return None
+    left = left[:-1]
+    rest = left.rstrip()
+    return left if rest and (rest[-1] in _BEFORE_SIGN or (rest[-1].isalpha() and before in _WORDS_BEFORE_SIGN)) else None
+
+
 def without_comments(statement: str, dialect: Dialect) -> str:
     """A statement as it is but for its comments, and the semicolon at its end."""
     parts, done = [], 0
@@ -197,7 +249,7 @@ def without_comments(statement: str, dialect: Dialect) -> str:
 
 
 def has_placeholders(statement: str, dialect: Dialect) -> bool:
-    """Whether values are bound to a statement: it has $1, $2, …"""
+    """Whether values are bound to a statement: it has a $1."""
     return "$" in statement and any(token.kind == "placeholder" for token in tokens_of(statement, dialect))
 
 
@@ -207,9 +259,10 @@ def _collapsed(statement: str) -> str:
 
 def _number(text: str) -> tuple[int | float | str, str]:
     """A number, and the type that PostgreSQL gives to such a constant. What a double does not hold exactly stays text."""
-    if text.isdigit() or text[:2] in {"0x", "0X"}:
-        value = int(text, 0) if text[:2] in {"0x", "0X"} else int(text)
-        return value, "integer" if value < 2**31 else "bigint" if value < 2**63 else "numeric"
+    digits = text.removeprefix("-")
+    if digits.isdigit() or digits[:2] in {"0x", "0X"}:
+        value = int(text, 16 if digits[:2] in {"0x", "0X"} else 10)
+        return value, "integer" if -(2**31) < value < 2**31 else "bigint" if -(2**63) < value < 2**63 else "numeric"
     number = float(text)
     return number if repr(number) == text else text, "numeric"
 
