@@ -8,6 +8,7 @@ from .mapreduce import mapreduce_page
 from .series import series_page
 from .stress import stress_page
 from .tools import tool_page
+from .traffic import traffic_page
 from .tsbs import tsbs_page
 from .tune import tune_page
 
@@ -21,6 +22,7 @@ __all__ = [
     "series_page",
     "stress_page",
     "tool_page",
+    "traffic_page",
     "tsbs_page",
     "tune_page",
     "write_page",

@@ -1,0 +1,104 @@
+"""`sensorbench traffic`: your own traffic."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sensorbench.cli.options import Json, NoOpen
+from sensorbench.cli.printing import new_table, open_page, print_json
+from sensorbench.errors import UsageError
+from sensorbench.paths import check_is_free, check_page_is_free
+from sensorbench.progress import ProgressReporter, console
+from sensorbench.report import formatting, traffic_page
+from sensorbench.report.build import REPORT_FILE, write_page
+from sensorbench.report.traffic import shortened, traffic_facts
+from sensorbench.results.traffic import TrafficDescription
+from sensorbench.traffic import FORMATS, Trace, describe_trace, import_logs
+
+# Templates that the terminal shows; the page has all.
+_SHOWN = 12
+app = typer.Typer(help="Your own traffic: what clients sent to a database, recorded and described.", no_args_is_help=True)
+
+TraceFolder = Annotated[Path, typer.Argument(metavar="TRACE", help="The folder of a trace.")]
+NewTrace = Annotated[Path, typer.Option("--out", help="The folder of the new trace.")]
+
+
+@app.command("import")
+def import_(
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILES...", help="Logs of one form, in the order in which they were written.")
+    ],
+    out: NewTrace,
+    log_format: Annotated[
+        str | None,
+        typer.Option(
+            "--log-format", help=f"The form of the logs, if not by their first line: {', '.join(FORMATS)}.", show_default=False
+        ),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Make a trace of the logs of a server: templates, parameters, sessions, transactions."""
+    check_is_free(out)
+    if log_format is not None and log_format not in FORMATS:
+        raise UsageError(f"--log-format {log_format}: no such form; expected one of {', '.join(FORMATS)}")
+    reporter = ProgressReporter(quiet=json)
+    with reporter.task("reading") as task:
+        trace = import_logs(files, out, FORMATS[log_format] if log_format else None)
+        task.end(formatting.counted(trace.statements or 0, "statement"))
+    _show(trace, out, as_json=json)
+
+
+def _show(trace: Trace, folder: Path, *, as_json: bool) -> None:
+    if as_json:
+        print_json(
+            trace.model_dump(mode="json", exclude={"templates"}) | {"templates": len(trace.templates), "folder": str(folder)}
+        )
+        return
+    counts = (
+        formatting.counted(trace.statements or 0, "statement"),
+        formatting.counted(trace.sessions or 0, "session"),
+        formatting.counted(len(trace.templates), "template"),
+    )
+    console().print(
+        f"{', '.join(counts)}; {formatting.counted(trace.skipped, 'other entry').replace('entrys', 'entries')} left out"
+    )
+    console().print(f"see it with: sensorbench traffic describe {folder}")
+
+
+@app.command("describe")
+def describe(trace: TraceFolder, json: Json = False, no_open: NoOpen = False) -> None:
+    """Show what a trace has: templates, rate, burstiness, sessions, transactions, skew, tables. Its page is report.html in its folder."""
+    check_page_is_free(trace / REPORT_FILE)
+    reporter = ProgressReporter(quiet=json)
+    with reporter.task("describing") as task:
+        description = describe_trace(trace)
+        task.end(formatting.counted(description.statements, "statement"))
+    page = write_page(traffic_page(description, trace), trace, with_files=False)
+    if json:
+        print_json(description)
+        return
+    _show_description(description)
+    console().print(f"report: {page}")
+    if not no_open:
+        open_page(page)
+
+
+def _show_description(description: TrafficDescription) -> None:
+    table = new_table("kind", "statements", "share", "median", "p99", "errors", "statement", texts={"kind", "statement"})
+    for template in description.templates[:_SHOWN]:
+        took = template.duration_s
+        table.add_row(
+            template.kind,
+            f"{template.statements:,}",
+            formatting.percent(template.share),
+            formatting.duration(took.median if took else None),
+            formatting.duration(took.p99 if took else None),
+            f"{template.errors:,}",
+            shortened(template.statement),
+        )
+    console().print(table)
+    if len(description.templates) > _SHOWN:
+        console().print(f"and {len(description.templates) - _SHOWN} more templates")
+    for name, value in traffic_facts(description):
+        console().print(f"{name}: {value}")

@@ -1,0 +1,333 @@
+"""Takes the literals out of SQL statements.
+
+A lexer of one regular expression for each dialect, because this runs for every statement of a log: what it needs are the places of literals,
+names and comments alone, and everything else stays as it was written. `benches/traffic_import.py` measures it.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from sensorbench.traffic.trace import TemplateKind
+
+Dialect = Literal["postgresql", "mysql"]
+
+_NUMBER = r"(?P<number>0[xX][0-9a-fA-F]+|(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)"
+_WORD = r"(?P<word>[^\W\d][\w$]*)"
+_REST = r"(?P<mark>[(),;.:?])"
+_LEXERS = {
+    "postgresql": re.compile(
+        r"(?P<escaped>[eE]'(?:[^'\\]|\\.|'')*')"
+        r"|(?P<bits>[bBxX]'[^']*')"
+        r"|(?P<text>(?:[nN])?'(?:[^']|'')*')"
+        r"|(?P<dollar>\$(?P<tag>(?:[^\W\d]\w*)?)\$.*?\$(?P=tag)\$)"
+        r"|(?P<name>(?:[uU]&)?\"(?:[^\"]|\"\")*\")"
+        r"|(?P<hint>/\*\+.*?\*/)|(?P<comment>--[^\n]*|/\*.*?\*/)"
+        r"|(?P<placeholder>\$\d+)"
+        rf"|{_WORD}|{_NUMBER}|{_REST}",
+        re.DOTALL,
+    ),
+    "mysql": re.compile(
+        r"(?P<bits>[bBxX]'[^']*')"
+        r"|(?P<escaped>(?:[nN]|_\w+ ?)?(?:'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.|\"\")*\"))"
+        r"|(?P<name>`(?:[^`]|``)*`)"
+        r"|(?P<hint>/\*[+!].*?\*/)|(?P<comment>--(?=\s)[^\n]*|\#[^\n]*|/\*.*?\*/)"
+        rf"|{_WORD}|{_NUMBER}|{_REST}",
+        re.DOTALL,
+    ),
+}
+# A literal right after one of these words is of that type, which a placeholder cannot be by that.
+_TYPED = frozenset({"date", "time", "timestamp", "timestamptz", "timetz", "interval"})
+# What stands in brackets after these words are lengths and digits of a type.
+_WITH_LENGTH = frozenset(
+    {
+        "char",
+        "character",
+        "varchar",
+        "varying",
+        "nchar",
+        "numeric",
+        "decimal",
+        "dec",
+        "bit",
+        "float",
+        "time",
+        "timestamp",
+        "timestamptz",
+        "interval",
+        "binary",
+        "varbinary",
+        "datetime",
+    }
+)
+# A minus after one of these is a number's own.
+_BEFORE_SIGN = frozenset("(,=<>+-*/%|&^[")
+_WORDS_BEFORE_SIGN = frozenset({"select", "and", "or", "not", "then", "else", "when", "between", "limit", "return", "by"})
+_ENDS_BY = frozenset(
+    {
+        "limit",
+        "offset",
+        "having",
+        "window",
+        "fetch",
+        "for",
+        "union",
+        "except",
+        "intersect",
+        "returning",
+        "rows",
+        "range",
+        "groups",
+    }
+)
+_ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "0": "\0", "Z": "\x1a"}
+_ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{4}|[0-7]{1,3}|.)|''|\"\"", re.DOTALL)
+_KINDS: dict[str, TemplateKind] = {
+    **dict.fromkeys(("select", "values", "table", "show"), "read"),
+    **dict.fromkeys(("insert", "update", "delete", "merge", "replace", "truncate"), "write"),
+    **dict.fromkeys(("begin",), "begin"),
+    **dict.fromkeys(("commit", "end"), "commit"),
+    **dict.fromkeys(("rollback", "abort"), "rollback"),
+}
+# Most statements are known by their first word; what could be something else besides is looked at word by word.
+_SIMPLE = re.compile(r"\s*(select|insert|update|delete|begin|commit)\b", re.IGNORECASE)
+_MAY_WRITE = re.compile(r"\b(?:into|for)\b", re.IGNORECASE)
+# FROM is no clause in the brackets of these.
+_WITH_FROM = frozenset({"extract", "substring", "trim", "overlay"})
+_BEFORE_TABLES = frozenset({"from", "join", "into", "update", "table", "truncate"})
+_AFTER_FROM = frozenset(
+    {"where", "group", "order", "limit", "union", "on", "using", "set", "values", "select", "returning", "having"}
+)
+_NO_TABLES = frozenset({"select", "only", "lateral", "if", "exists", "not", "values", "low_priority", "ignore", "of", "unnest"})
+
+
+class Lifted(NamedTuple):
+    """A statement with $1, $2, … in the places of its literals, these, and their types."""
+
+    statement: str
+    literals: tuple[str | int | float | None, ...]
+    types: tuple[str, ...]
+    kind: TemplateKind
+
+
+@dataclass(frozen=True)
+class Token:
+    """A literal, name, word or mark of a statement: where it stands, and what it is."""
+
+    kind: str
+    text: str
+    start: int
+    end: int
+
+
+def tokens_of(statement: str, dialect: Dialect) -> Iterator[Token]:
+    """Everything in a statement but white space and operators."""
+    for found in _LEXERS[dialect].finditer(statement):
+        kind = found.lastgroup or ""
+        # The last group that ended is the whole token's; a tag ends before it.
+        yield Token("dollar" if kind == "tag" else kind, found.group(), found.start(), found.end())
+
+
+def split_statements(text: str, dialect: Dialect) -> list[str]:
+    """The statements of a text that were sent together."""
+    if ";" not in text:
+        return [text]
+    ends = [token.start for token in tokens_of(text, dialect) if token.kind == "mark" and token.text == ";"]
+    parts = [text[start:end] for start, end in zip([0, *(end + 1 for end in ends)], [*ends, len(text)], strict=True)]
+    return [part for part in map(str.strip, parts) if part]
+
+
+def kind_of(statement: str, dialect: Dialect) -> TemplateKind:
+    """What a statement does, by its words. What locks rows or stores what it selects is a write."""
+    simple = _SIMPLE.match(statement)
+    if simple and not _MAY_WRITE.search(statement):
+        return _KINDS[simple[1].lower()]
+    words = [token.text.lower() for token in tokens_of(statement, dialect) if token.kind == "word"]
+    first = words[0] if words else ""
+    if first == "with":
+        return "write" if {"insert", "update", "delete", "merge"} & set(words) else "read"
+    if first == "select" and ("into" in words or ("for" in words and {"update", "share"} & set(words))):
+        return "write"
+    if first == "start" and words[1:2] == ["transaction"]:
+        return "begin"
+    if first == "rollback" and "to" in words[1:4]:
+        return "other"
+    return _KINDS.get(first, "other")
+
+
+def lift_literals(statement: str, dialect: Dialect) -> Lifted:
+    """Takes the literals out of one statement.
+
+    Comments go, and white space becomes single spaces. What is no datum stays: positions in ORDER BY and GROUP BY, lengths of types, NULL,
+    TRUE and FALSE; and the literals of statements that take no parameters, as DDL does. A number has the type that the server gives to its
+    constant, which a placeholder alone does not have: PostgreSQL's templates write it as a cast ($1::integer).
+    """
+    kind = kind_of(statement, dialect)
+    if kind in {"read", "write"}:
+        return _lifted(statement, dialect, kind)
+    return Lifted(without_comments(statement, dialect), (), (), kind)
+
+
+def _lifted(statement: str, dialect: Dialect, kind: TemplateKind) -> Lifted:
+    parts: list[str] = []
+    literals: list[str | int | float | None] = []
+    types: list[str] = []
+    done, depth, by_depth, length_depth = 0, 0, -1, -1
+    before = ""
+    is_postgresql = dialect == "postgresql"
+    for found in _LEXERS[dialect].finditer(statement):
+        token = found.lastgroup
+        text = found.group()
+        if token == "mark":
+            if text == "(":
+                depth += 1
+                if before in _WITH_LENGTH:
+                    length_depth = depth
+            elif text == ")":
+                length_depth = -1 if depth == length_depth else length_depth
+                depth -= 1
+                by_depth = -1 if depth < by_depth else by_depth
+        elif token == "word":
+            text = text.lower()
+            if text == "by" and before in {"order", "group"}:
+                by_depth = depth
+            elif text in _ENDS_BY:
+                by_depth = -1
+        elif token in {"comment", "hint"}:
+            parts.append(statement[done : found.start()] + (text if token == "hint" else " "))
+            done = found.end()
+            continue
+        elif token == "number":
+            is_position = by_depth == depth and before in {"by", ","} and text.isdigit()
+            if not is_position and length_depth < 0:
+                between = statement[done : found.start()]
+                if (unsigned := _without_sign(between, before)) is not None:
+                    between, text = unsigned, f"-{text}"
+                number, its_type = _number(text)
+                literals.append(number)
+                types.append(its_type)
+                cast = f"::{its_type}" if is_postgresql else ""
+                parts += (between, f"${len(literals)}{cast}")
+                done = found.end()
+        elif token in {"text", "escaped", "dollar", "tag", "bits"}:
+            between = statement[done : found.start()]
+            placeholder = f"${len(literals) + 1}"
+            if token == "bits":
+                placeholder += "::bit varying" if is_postgresql else ""
+            elif before in _TYPED and is_postgresql:
+                start = between.lower().rfind(before)
+                placeholder = f"CAST({placeholder} AS {between[start:].strip()})"
+                between = between[:start]
+            literals.append(_text(text, str(token)))
+            types.append("text")
+            parts += (between, placeholder)
+            done = found.end()
+        before = text
+    parts.append(statement[done:])
+    return Lifted(_collapsed("".join(parts)), tuple(literals), tuple(types), kind)
+
+
+def _without_sign(between: str, before: str) -> str | None:
+    """What stands before a number without the minus that belongs to it; None where there is none, or it takes something away."""
+    left = between.rstrip()
+    if not left.endswith("-"):
+        return None
+    left = left[:-1]
+    rest = left.rstrip()
+    return left if rest and (rest[-1] in _BEFORE_SIGN or (rest[-1].isalpha() and before in _WORDS_BEFORE_SIGN)) else None
+
+
+def without_comments(statement: str, dialect: Dialect) -> str:
+    """A statement as it is but for its comments, and the semicolon at its end."""
+    parts, done = [], 0
+    for token in tokens_of(statement, dialect):
+        if token.kind == "comment":
+            parts += [statement[done : token.start], " "]
+            done = token.end
+    return "".join([*parts, statement[done:]]).strip().rstrip(";").rstrip()
+
+
+def has_placeholders(statement: str, dialect: Dialect) -> bool:
+    """Whether values are bound to a statement: it has a $1."""
+    return "$" in statement and any(token.kind == "placeholder" for token in tokens_of(statement, dialect))
+
+
+def _collapsed(statement: str) -> str:
+    return " ".join(statement.split()).rstrip(";").rstrip()
+
+
+def _number(text: str) -> tuple[int | float | str, str]:
+    """A number, and the type that PostgreSQL gives to such a constant. What a double does not hold exactly stays text."""
+    digits = text.removeprefix("-")
+    if digits.isdigit() or digits[:2] in {"0x", "0X"}:
+        value = int(text, 16 if digits[:2] in {"0x", "0X"} else 10)
+        return value, "integer" if -(2**31) < value < 2**31 else "bigint" if -(2**63) < value < 2**63 else "numeric"
+    number = float(text)
+    return number if repr(number) == text else text, "numeric"
+
+
+def _text(text: str, kind: str) -> str:
+    """What a literal says."""
+    if kind in {"dollar", "tag"}:
+        mark = text.index("$", 1) + 1
+        return text[mark:-mark]
+    start = min(found for quote in "'\"" if (found := text.find(quote)) >= 0)
+    inside = text[start + 1 : -1]
+    if kind == "escaped":
+        quote = text[start]
+        return _ESCAPE.sub(lambda found: _escaped(found.group(), quote), inside)
+    return inside.replace("''", "'")
+
+
+def _escaped(text: str, quote: str) -> str:
+    if text[0] != "\\":
+        return quote if text[0] == quote else text
+    code = text[1:]
+    if len(code) > 1:
+        return chr(int(code[1:], 16) if code[0] in "xu" else int(code, 8))
+    return _ESCAPES.get(code, code)
+
+
+def tables_of(statement: str, dialect: Dialect) -> list[str]:
+    """The tables that a template names, as it writes them, each once. Names of common table expressions are not among them."""
+    tokens = [token for token in tokens_of(statement, dialect) if token.kind in {"word", "name", "mark"}]
+    found: dict[str, None] = {}
+    common: set[str] = set()
+    depth, from_depth, expects = 0, -1, False
+    calls: list[bool] = []
+    index = 0
+    while index < len(tokens):
+        token = tokens[index]
+        word = token.text.lower()
+        if word == "(":
+            depth, expects = depth + 1, False
+            calls.append(index > 0 and tokens[index - 1].text.lower() in _WITH_FROM)
+        elif word == ")":
+            depth -= 1
+            del calls[-1:]
+            from_depth = -1 if depth < from_depth else from_depth
+        elif word == ",":
+            expects = depth == from_depth
+        elif word == "from" and calls[-1:] == [True]:
+            pass
+        elif token.kind == "word" and word in _BEFORE_TABLES:
+            expects = True
+            from_depth = depth if word == "from" else from_depth
+        elif token.kind == "word" and word in _AFTER_FROM:
+            from_depth, expects = (-1 if depth == from_depth else from_depth), False
+        elif token.kind == "word" and word == "as" and tokens[index + 1 : index + 2] and tokens[index + 1].text == "(":
+            common.add(tokens[index - 1].text.lower())
+        elif expects and token.kind in {"word", "name"} and word not in _NO_TABLES:
+            name = token.text
+            while index + 2 < len(tokens) and tokens[index + 1].text == "." and tokens[index + 2].kind in {"word", "name"}:
+                name += f".{tokens[index + 2].text}"
+                index += 2
+            is_call = (
+                tokens[index + 1 : index + 2] and tokens[index + 1].text == "(" and tokens[index + 1].start == tokens[index].end
+            )
+            if not is_call or from_depth < 0:
+                found[name] = None
+            expects = False
+        index += 1
+    return [name for name in found if name.lower() not in common]
