@@ -23,6 +23,7 @@ mod named;
 mod null;
 mod ownership;
 mod progress;
+mod replay;
 mod rows;
 mod runtime;
 mod schema;
@@ -36,7 +37,7 @@ pub use administration::{Administration, Described};
 pub use braces::{is_word, place_tables};
 pub use conversion::{ConversionError, fixed, narrowed};
 pub use deadline::Deadline;
-pub use digest::{Digest, digest};
+pub use digest::{Digest, digest, digest_of_all_columns};
 pub use driver::{
     About, AsyncConnector, AsyncSession, BlockingConnector, BlockingSession, Database, Description, Driver, Executing, Request,
     Sessions, Size,
@@ -51,6 +52,7 @@ pub use named::{Placeholder, Positional};
 pub use null::NullDatabase;
 pub use ownership::{Admission, Marker, Occupant, Owner};
 pub use progress::Progress;
+pub use replay::{ReplayConnection, ReplayConnector, ReplayRequest, StatementTemplate, WriteCheck};
 pub use rows::{RowRef, Rows};
 pub use runtime::runtime;
 pub use schema::{Column, Direction, Operation, Order, Parameter, Schema, SchemaError, parse_part};
