@@ -175,16 +175,19 @@ impl Run {
         })
     }
 
-    /// Starts the replay of a trace: `readers` has one for each copy, `lengths` how many statements each session has, without those
-    /// that the plan leaves out.
+    /// Starts the replay of a trace: `readers` and `lengths` have one for each copy; lengths are those of the sessions that are
+    /// replayed, without statements that the plan leaves out.
     pub fn replay(
         driver: &dyn Driver,
         replayed: ReplayPlan,
-        lengths: SessionLengths,
+        lengths: Vec<SessionLengths>,
         readers: Vec<TraceReader>,
     ) -> Result<Self, EngineError> {
         replayed.check()?;
-        let statements = replayed.statements(&lengths);
+        if lengths.len() != replayed.copies.len() || readers.len() != replayed.copies.len() {
+            return Err(EngineError::Plan("each copy of a trace needs a reader and its sessions".to_owned()));
+        }
+        let statements = lengths.iter().flat_map(|lengths| lengths.values()).map(|length| u64::from(*length)).sum();
         let mut plan = ReadyPlan::new(replayed.as_run(statements), &[])?;
         plan.open_loop = vec![replayed.speed.is_some()];
         let request = ReplayRequest {

@@ -161,17 +161,17 @@ impl Target {
         self.call(python, |driver| driver.guard(&nobody()).clean())
     }
 
-    /// Starts the replay of a trace: `lengths` are sessions with their numbers of statements, `readers` one for each copy of the trace.
+    /// Starts the replay of a trace: `lengths` has for each copy its sessions with their numbers of statements, `readers` its rows.
     fn replay(
         &self,
         python: Python,
         plan: &str,
-        lengths: Vec<(i32, u32)>,
+        lengths: Vec<Vec<(i32, u32)>>,
         readers: Vec<PyArrowType<RecordBatchStreamReader>>,
     ) -> PyResult<Run> {
         let plan: ReplayPlan = parsed(plan)?;
         let readers: Vec<TraceReader> = readers.into_iter().map(|reader| Box::new(reader.0) as TraceReader).collect();
-        let lengths = lengths.into_iter().collect();
+        let lengths = lengths.into_iter().map(|of_copy| of_copy.into_iter().collect()).collect();
         python
             .detach(|| sensorbench_engine::Run::replay(self.driver.as_ref(), plan, lengths, readers))
             .map(Run::new)

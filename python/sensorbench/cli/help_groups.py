@@ -20,6 +20,7 @@ PANELS: dict[str, tuple[str, ...]] = {
         "ycsb",
         "cassandra-stress",
         "tsbs",
+        "traffic",
     ),
     "Decide": ("databases", "choose", "recommend"),
     "Read results": ("report", "compare", "gate", "history", "claims"),

@@ -4,7 +4,6 @@ use sensorbench_driver::{Operation, StatementTemplate};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use super::source::{SessionLengths, is_replayed};
 use crate::EngineError;
 use crate::plan::{Plan, PlannedOperation, PlannedPhase};
 
@@ -45,8 +44,6 @@ pub struct ReplayPlan {
 pub struct Copy {
     /// How much later than the first it comes, in microseconds of the replay.
     pub delay_us: u64,
-    /// The share of its sessions that are replayed; the others are left out whole.
-    pub share: f64,
 }
 
 impl ReplayPlan {
@@ -57,23 +54,14 @@ impl ReplayPlan {
             "a replay needs at least one template, and at most 65,535"
         } else if self.speed.is_some_and(|speed| !is_positive(speed)) {
             "speed must be above zero"
-        } else if self.copies.is_empty() || self.copies.iter().any(|copy| !(0.0..=1.0).contains(&copy.share)) {
-            "a replay needs at least one copy of the trace, with a share between 0 and 1"
+        } else if self.copies.is_empty() {
+            "a replay needs at least one copy of the trace"
         } else if self.connections == 0 {
             "connections must be at least 1"
         } else {
             return Ok(());
         };
         Err(EngineError::Plan(problem.to_owned()))
-    }
-
-    /// How many statements the sessions of all copies have together.
-    pub(crate) fn statements(&self, lengths: &SessionLengths) -> u64 {
-        let of_copy = |(number, copy): (usize, &Copy)| -> u64 {
-            let replayed = lengths.iter().filter(|(session, _)| is_replayed(number, **session, copy.share));
-            replayed.map(|(_, length)| u64::from(*length)).sum()
-        };
-        self.copies.iter().enumerate().map(of_copy).sum()
     }
 
     /// The same in the terms of every run: a template is an operation, and there is one phase.

@@ -5,7 +5,6 @@ use std::collections::{HashMap, VecDeque};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type, TimestampMicrosecondType};
 use arrow_array::{Array, RecordBatch, RecordBatchReader};
-use sensorbench_workload::Stream;
 use tokio::sync::mpsc;
 
 use super::literals::parse_literals;
@@ -18,7 +17,7 @@ pub(super) const PARCELS: usize = 16;
 /// The rows of a trace, in the order of their times.
 pub type TraceReader = Box<dyn RecordBatchReader + Send>;
 
-/// How many statements each session of a trace has, by its number.
+/// How many statements each session of a copy has, by its number. Sessions that are not in it are left out whole.
 pub type SessionLengths = HashMap<i32, u32>;
 
 /// One recorded statement of a replay.
@@ -34,17 +33,12 @@ pub(super) struct Statement {
     pub literals: Vec<Option<String>>,
 }
 
-/// Whether a session is among the share of a copy that is replayed: a function of its number and of that of the copy.
-pub(super) fn is_replayed(copy: usize, session: i32, share: f64) -> bool {
-    share >= 1.0 || (Stream::new(copy as u64).number(u64::from(session.cast_unsigned())) as f64 / 2f64.powi(64)) < share
-}
-
 /// Reads all copies and hands on their statements until they are at their end, or nobody takes them any more. Returns what is wrong
 /// with the trace, if something is.
 pub(super) fn read(
     plan: &ReplayPlan,
     readers: Vec<TraceReader>,
-    lengths: &SessionLengths,
+    lengths: &[SessionLengths],
     parcels: &mpsc::Sender<Vec<Statement>>,
 ) -> Result<(), String> {
     let mut copies: Vec<CopyReader> = readers
@@ -54,14 +48,14 @@ pub(super) fn read(
         .map(|(number, (reader, copy))| CopyReader::new(number, *copy, reader, plan))
         .collect();
     for copy in &mut copies {
-        copy.fill(plan, lengths)?;
+        copy.fill(plan, &lengths[copy.number])?;
     }
     let mut parcel = Vec::with_capacity(PARCEL);
     loop {
         let earliest = copies.iter_mut().filter(|copy| !copy.read.is_empty()).min_by_key(|copy| copy.read[0].due_ns);
         let Some(copy) = earliest else { break };
         parcel.extend(copy.read.pop_front());
-        copy.fill(plan, lengths)?;
+        copy.fill(plan, &lengths[copy.number])?;
         if parcel.len() == PARCEL && parcels.blocking_send(std::mem::replace(&mut parcel, Vec::with_capacity(PARCEL))).is_err() {
             return Ok(());
         }
@@ -119,11 +113,8 @@ impl CopyReader {
             let known = usize::try_from(found).ok().filter(|number| *number < plan.templates.len());
             let template = known.ok_or_else(|| format!("row {number} of the trace names template {found}, which it has not"))?;
             let is_left_out = plan.left_out.binary_search(&template).is_ok();
-            if is_left_out || !is_replayed(self.number, session.value(row), self.copy.share) {
+            if is_left_out || !lengths.contains_key(&session.value(row)) {
                 continue;
-            }
-            if !lengths.contains_key(&session.value(row)) {
-                return Err(format!("row {number} of the trace is of session {}, which was not counted", session.value(row)));
             }
             let json = if parameters.is_null(row) { "[]" } else { parameters.value(row) };
             let literals = parse_literals(json)

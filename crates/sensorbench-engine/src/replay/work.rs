@@ -33,7 +33,8 @@ const BETWEEN_YIELDS: u32 = 16;
 /// What a replay is made of.
 pub(crate) struct Replay {
     pub plan: ReplayPlan,
-    pub lengths: SessionLengths,
+    /// Of each copy.
+    pub lengths: Vec<SessionLengths>,
     pub readers: Vec<TraceReader>,
     pub connector: Box<dyn ReplayConnector>,
     pub shared: Arc<Shared>,
@@ -115,7 +116,7 @@ struct Dispatch {
     timer: RealTimer,
     limit: usize,
     is_timed: bool,
-    lengths: SessionLengths,
+    lengths: Vec<SessionLengths>,
     /// When the trace begins, on the run's clock.
     origin_ns: u64,
     parcels: mpsc::Receiver<Vec<Statement>>,
@@ -183,7 +184,7 @@ impl Dispatch {
 
     fn open(&mut self, session: (u32, i32)) {
         let (sender, queue) = unbounded_channel();
-        self.handed.insert(session, Line { sender, left: self.lengths[&session.1] });
+        self.handed.insert(session, Line { sender, left: self.lengths[session.0 as usize][&session.1] });
         self.sessions.open.set(self.sessions.open.get() + 1);
         spawn_local(session::run(self.sessions.clone(), self.opened, queue));
         self.opened += 1;
