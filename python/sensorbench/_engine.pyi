@@ -118,9 +118,9 @@ class Target:
         `readers` the rows of the trace: at, session, transaction, template, parameters.
         """
 
-    def check_writes(self, templates: str, numbers: Sequence[int]) -> str:
-        """Of statement templates (JSON), whether those of some numbers write to tables of the namespace alone, as the server says: template,
-        problem or null (JSON). Nothing is executed.
+    def check_writes(self, templates: str, writes: Sequence[int], reads: Sequence[int]) -> str:
+        """Whether statement templates (JSON) write to tables of the namespace alone, as the server says: template, problem or null (JSON). Nothing
+        is executed. `writes` and `reads` are numbers of those that write, and of those that seem to read.
         """
 
     def run(self, plan: str, tables: Sequence[pa.RecordBatchReader]) -> Run:

@@ -14,7 +14,9 @@ use crate::dialect::BulkLoad;
 use crate::lines;
 use crate::namespace::Namespace;
 use crate::statement::OperationStatement;
-use crate::wire::{Connector, Control, LoadOrder, Replayer, Target, check_tables, check_writes, copy, errors, insert_many, run};
+use crate::wire::{
+    Connector, Control, LoadOrder, Replayer, Target, check_reads, check_tables, check_writes, copy, errors, insert_many, run,
+};
 
 /// A target of whichever dialect.
 pub struct WireDriver {
@@ -137,8 +139,17 @@ impl Driver for WireDriver {
         Ok(Box::new(Replayer { target: self.target.clone(), request: Arc::new(request) }))
     }
 
-    fn check_writes(&self, templates: &[StatementTemplate], numbers: &[usize]) -> Result<Vec<WriteCheck>, DriverError> {
+    fn check_writes(
+        &self,
+        templates: &[StatementTemplate],
+        writes: &[usize],
+        reads: &[usize],
+    ) -> Result<Vec<WriteCheck>, DriverError> {
         let namespace = &self.target.namespace;
-        self.control.with(async |client| check_writes(client, namespace, templates, numbers).await.map_err(self.refused()))
+        self.control.with(async |client| {
+            let mut checks = check_writes(client, namespace, templates, writes).await.map_err(self.refused())?;
+            checks.extend(check_reads(client, namespace, templates, reads).await.map_err(self.refused())?);
+            Ok(checks)
+        })
     }
 }

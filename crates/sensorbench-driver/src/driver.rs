@@ -145,8 +145,14 @@ pub trait Driver: Send + Sync {
         Err(cannot_replay())
     }
 
-    /// Asks the server, without executing anything, whether templates of the given numbers write only to tables of the namespace.
-    fn check_writes(&self, _templates: &[StatementTemplate], _numbers: &[usize]) -> Result<Vec<WriteCheck>, DriverError> {
+    /// Asks the server, without executing anything, whether templates write only to tables of the namespace: those that write, and
+    /// those that seem to read.
+    fn check_writes(
+        &self,
+        _templates: &[StatementTemplate],
+        _writes: &[usize],
+        _reads: &[usize],
+    ) -> Result<Vec<WriteCheck>, DriverError> {
         Err(cannot_replay())
     }
 }

@@ -174,8 +174,8 @@ impl Driver for NullDriver {
     }
 
     /// Nothing is written anywhere.
-    fn check_writes(&self, _: &[StatementTemplate], numbers: &[usize]) -> Result<Vec<WriteCheck>, DriverError> {
-        Ok(numbers.iter().map(|template| WriteCheck { template: *template, problem: None }).collect())
+    fn check_writes(&self, _: &[StatementTemplate], writes: &[usize], _: &[usize]) -> Result<Vec<WriteCheck>, DriverError> {
+        Ok(writes.iter().map(|template| WriteCheck { template: *template, problem: None }).collect())
     }
 }
 

@@ -178,10 +178,10 @@ impl Target {
             .map_err(run_error)
     }
 
-    /// Of templates of the given numbers, whether they write only to the namespace (JSON).
-    fn check_writes(&self, python: Python, templates: &str, numbers: Vec<usize>) -> PyResult<String> {
+    /// Whether templates write only to the namespace (JSON): those that write, and those that seem to read.
+    fn check_writes(&self, python: Python, templates: &str, writes: Vec<usize>, reads: Vec<usize>) -> PyResult<String> {
         let templates: Vec<StatementTemplate> = parsed(templates)?;
-        self.call(python, |driver| driver.check_writes(&templates, &numbers)).map(|checks| written(&checks))
+        self.call(python, |driver| driver.check_writes(&templates, &writes, &reads)).map(|checks| written(&checks))
     }
 
     fn run(&self, python: Python, plan: &str, tables: Vec<PyArrowType<RecordBatchStreamReader>>) -> PyResult<Run> {

@@ -19,7 +19,7 @@ pub mod values;
 pub use control::Control;
 pub use copy::{LoadOrder, Rows, copy};
 pub use inserts::{insert, insert_many};
-pub use replay::{Replayer, check_writes};
+pub use replay::{Replayer, check_reads, check_writes};
 pub use session::Connector;
 pub use tables::{check_tables, run, table_forms};
 pub use target::Target;

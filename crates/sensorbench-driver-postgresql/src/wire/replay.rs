@@ -14,7 +14,7 @@ use sensorbench_driver::{
     DriverError, ReplayConnection, ReplayConnector, ReplayRequest, Rows, StatementTemplate, ValueRef, WriteCheck,
 };
 use serde_json::Value as Json;
-use tokio_postgres::{Client, Error, Row, Statement};
+use tokio_postgres::{Client, Error, Statement};
 
 use super::errors;
 use super::target::{CONTROL, Target};
@@ -152,10 +152,11 @@ pub async fn check_writes(
 ) -> Result<Vec<WriteCheck>, Error> {
     let mut checks = Vec::with_capacity(numbers.len());
     for template in numbers {
-        // As a prepared statement: the server then takes one statement alone, however many the text may have.
-        let explain = format!("EXPLAIN (GENERIC_PLAN, VERBOSE, FORMAT JSON) {}", templates[*template].statement);
-        let problem = match client.query(&explain, &[]).await {
-            Ok(rows) => written_elsewhere(&plan_of(&rows), namespace),
+        let problem = match plan(client, &templates[*template]).await {
+            Ok(plan) => match written(&plan) {
+                tables if tables.is_empty() => Some("its plan does not say which table it changes".to_owned()),
+                tables => elsewhere(&tables, namespace),
+            },
             Err(error) if errors::is_loss(&error) => return Err(error),
             Err(error) => Some(format!("the server makes no plan for it: {}", errors::describe(&error))),
         };
@@ -164,25 +165,51 @@ pub async fn check_writes(
     Ok(checks)
 }
 
-/// The plan that the server showed; null where it cannot be read.
-fn plan_of(rows: &[Row]) -> Json {
-    let shown = rows.first().and_then(|row| row.try_get(0).ok());
-    shown.and_then(|Raw(bytes)| serde_json::from_slice(bytes).ok()).unwrap_or(Json::Null)
+/// Looks in the same way for changes that statements make which seem to read. What has no plan changes no table.
+pub async fn check_reads(
+    client: &Client,
+    namespace: &str,
+    templates: &[StatementTemplate],
+    numbers: &[usize],
+) -> Result<Vec<WriteCheck>, Error> {
+    let mut checks = Vec::with_capacity(numbers.len());
+    for template in numbers {
+        let problem = match plan(client, &templates[*template]).await {
+            Ok(plan) => elsewhere(&written(&plan), namespace),
+            Err(error) if errors::is_loss(&error) => return Err(error),
+            Err(_) => None,
+        };
+        checks.push(WriteCheck { template: *template, problem });
+    }
+    Ok(checks)
 }
 
-/// Why a plan changes something outside the namespace; None when it changes tables of the namespace alone.
-fn written_elsewhere(plan: &Json, namespace: &str) -> Option<String> {
-    let mut schemas = Vec::new();
-    collect_written(plan, &mut schemas);
-    if schemas.is_empty() {
-        return Some("its plan does not say which table it changes".to_owned());
-    }
-    let elsewhere = schemas.into_iter().find(|(schema, _)| schema != namespace)?;
-    Some(format!("it changes {}.{}, which is outside the schema {namespace}", elsewhere.0, elsewhere.1))
+/// The plan that the server makes for a template; null where it cannot be read. As a prepared statement: the server then takes one
+/// statement alone, however many the text may have.
+async fn plan(client: &Client, template: &StatementTemplate) -> Result<Json, Error> {
+    let explain = format!("EXPLAIN (GENERIC_PLAN, VERBOSE, FORMAT JSON) {}", template.statement);
+    let rows = client.query(&explain, &[]).await?;
+    let shown = rows.first().and_then(|row| row.try_get(0).ok());
+    Ok(shown.and_then(|Raw(bytes)| serde_json::from_slice(bytes).ok()).unwrap_or(Json::Null))
+}
+
+/// A table that a plan changes: its schema and name.
+type WrittenTable = (String, String);
+
+fn written(plan: &Json) -> Vec<WrittenTable> {
+    let mut tables = Vec::new();
+    collect_written(plan, &mut tables);
+    tables
+}
+
+/// What is wrong where one of some tables is not of the namespace.
+fn elsewhere(tables: &[WrittenTable], namespace: &str) -> Option<String> {
+    let (schema, name) = tables.iter().find(|(schema, _)| schema != namespace)?;
+    Some(format!("it changes {schema}.{name}, which is outside the schema {namespace}"))
 }
 
 /// Schema and name of each table that a node of the plan changes.
-fn collect_written(node: &Json, found: &mut Vec<(String, String)>) {
+fn collect_written(node: &Json, found: &mut Vec<WrittenTable>) {
     match node {
         Json::Array(items) => items.iter().for_each(|item| collect_written(item, found)),
         Json::Object(keys) => {
@@ -202,18 +229,17 @@ mod tests {
 
     use super::*;
 
-    fn plan(schema: &str) -> Json {
+    fn plan_of_change(schema: &str) -> Json {
         let change = json!({"Node Type": "ModifyTable", "Operation": "Update", "Schema": schema, "Relation Name": "readings"});
         json!([{"Plan": {"Node Type": "CTE Scan", "Plans": [change]}}])
     }
 
     #[test]
     fn a_plan_says_which_tables_it_changes() {
-        assert_eq!(written_elsewhere(&plan("mine"), "mine"), None);
-        let problem = written_elsewhere(&plan("public"), "mine").unwrap();
+        assert_eq!(elsewhere(&written(&plan_of_change("mine")), "mine"), None);
+        let problem = elsewhere(&written(&plan_of_change("public")), "mine").unwrap();
         assert!(problem.contains("public.readings") && problem.contains("schema mine"), "{problem}");
-        let read = json!([{"Plan": {"Node Type": "Seq Scan", "Schema": "mine"}}]);
-        assert!(written_elsewhere(&read, "mine").unwrap().contains("does not say"));
-        assert!(written_elsewhere(&Json::Null, "mine").is_some());
+        assert!(written(&json!([{"Plan": {"Node Type": "Seq Scan", "Schema": "mine"}}])).is_empty());
+        assert!(written(&Json::Null).is_empty());
     }
 }

@@ -132,3 +132,70 @@ impl CopyReader {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::{ArrayRef, Int32Array, Int64Array, LargeStringArray, RecordBatchIterator, TimestampMicrosecondArray};
+
+    use super::*;
+
+    /// Rows of time (µs), session and template.
+    fn reader(rows: &[(i64, i32, i32)]) -> TraceReader {
+        let columns: [(&str, ArrayRef); 5] = [
+            ("at", Arc::new(TimestampMicrosecondArray::from_iter_values(rows.iter().map(|row| row.0)))),
+            ("session", Arc::new(Int32Array::from_iter_values(rows.iter().map(|row| row.1)))),
+            ("transaction", Arc::new(Int64Array::new_null(rows.len()))),
+            ("template", Arc::new(Int32Array::from_iter_values(rows.iter().map(|row| row.2)))),
+            ("parameters", Arc::new(LargeStringArray::from_iter_values(rows.iter().map(|row| format!("[{}]", row.0))))),
+        ];
+        let nullable = columns.into_iter().map(|(name, column)| (name, column, true));
+        let batch = RecordBatch::try_from_iter_with_nullable(nullable).unwrap();
+        Box::new(RecordBatchIterator::new([Ok(batch.clone())], batch.schema()))
+    }
+
+    fn plan(copies: &[u64]) -> ReplayPlan {
+        let template = |name: &str| serde_json::json!({"name": name, "statement": "SELECT $1"});
+        let copies: Vec<_> = copies.iter().map(|delay_us| serde_json::json!({"delay_us": delay_us})).collect();
+        serde_json::from_value(serde_json::json!({
+            "templates": [template("a"), template("b")], "phase": "measure", "speed": 2.0, "copies": copies, "rows": 4,
+            "left_out": [1], "connections": 1, "timeout_s": 1.0, "interval_s": 1.0, "late_after_ms": 1.0,
+            "keeps_answers": false, "read_only": true,
+        }))
+        .unwrap()
+    }
+
+    fn read_all(plan: &ReplayPlan, readers: Vec<TraceReader>, lengths: &[SessionLengths]) -> Result<Vec<Statement>, String> {
+        let (sender, mut parcels) = mpsc::channel(100);
+        read(plan, readers, lengths, &sender)?;
+        drop(sender);
+        let mut all = Vec::new();
+        while let Ok(parcel) = parcels.try_recv() {
+            all.extend(parcel);
+        }
+        Ok(all)
+    }
+
+    #[test]
+    fn copies_are_merged_by_time_without_what_is_left_out() {
+        let rows = [(1000, 7, 0), (1010, 8, 0), (1020, 7, 1), (1030, 7, 0)];
+        let lengths = [SessionLengths::from([(7, 2), (8, 1)]), SessionLengths::from([(7, 2)])];
+        let all = read_all(&plan(&[0, 3]), vec![reader(&rows), reader(&rows)], &lengths).unwrap();
+        let seen: Vec<_> = all.iter().map(|one| (one.k, one.due_ns, one.session)).collect();
+        assert_eq!(seen, [(0, 0, (0, 7)), (4, 3000, (1, 7)), (1, 5000, (0, 8)), (3, 15000, (0, 7)), (7, 18000, (1, 7))]);
+        assert_eq!(all[0].literals, [Some("1000".to_owned())]);
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_trace_is_named_with_its_row() {
+        let lengths = [SessionLengths::from([(7, 2)])];
+        for (rows, expected) in [
+            (vec![(10, 7, 0), (9, 7, 0)], "row 1 of the trace is earlier"),
+            (vec![(10, 7, 0), (11, 7, 2)], "row 1 of the trace names template 2"),
+        ] {
+            let problem = read_all(&plan(&[0]), vec![reader(&rows)], &lengths).unwrap_err();
+            assert!(problem.contains(expected), "{problem}");
+        }
+    }
+}

@@ -177,8 +177,9 @@ def check_target(work: ReplayWork, target: Target) -> None:
             f"{at}: sensorbench did not create the namespace {namespace}, so writes are not replayed there; name one that a run "
             "of sensorbench left, replay reads alone (--reads-only), or let the statements write (--allow-writes)"
         )
-    numbers = [number for number, template in enumerate(work.planned) if _may_change(template)]
-    for check in json.loads(target.check_writes(json.dumps(work.engine_templates()), numbers)):
+    changing = [number for number, template in enumerate(work.planned) if _may_change(template)]
+    reading = [number for number, template in enumerate(work.planned) if template.kind == "read"]
+    for check in json.loads(target.check_writes(json.dumps(work.engine_templates()), changing, reading)):
         if check["problem"] is not None:
             template = work.planned[check["template"]]
             raise UsageError(
