@@ -27,6 +27,15 @@ AllowWrites = Annotated[
     ),
 ]
 
+CompareWith = Annotated[
+    str | None,
+    typer.Option(
+        "--compare-with",
+        help="Replay at this target afterwards, too, and compare the answers; the data of both must be the same and stay so.",
+        show_default=False,
+    ),
+]
+
 
 @takes(ReplayOptions)
 def replay(
@@ -34,6 +43,7 @@ def replay(
     target: Annotated[str, typer.Argument(help="lab:NAME or a URL, where the data of the trace are.", show_default=False)],
     options: ReplayOptions,
     allow_writes: AllowWrites = False,
+    compare_with: CompareWith = None,
     metrics: Metrics = None,
     out: Out = None,
     no_open: NoOpen = False,
@@ -42,7 +52,9 @@ def replay(
     """Send the statements of a trace when they came in the trace: sessions in order, literals bound, lag and errors counted."""
     folder, reporter = out or new_results_folder("replay"), ProgressReporter()
     with observers(metrics) as watching:
-        work = plan_replay(trace, target, options, folder, allow_writes=allow_writes, observers=watching)
+        work = plan_replay(
+            trace, target, options, folder, allow_writes=allow_writes, compare_with=compare_with, observers=watching
+        )
         written = run_and_report(ReplayBenchmark(), work, folder, reporter, reports.REPLAY.write)
     show_written(written, _show, no_open=no_open, as_json=json)
 
@@ -92,6 +104,8 @@ def _show(summary: ReplaySummary, page: Path) -> None:
         )
     screen.print(table)
     screen.print(f"report: {page}", highlight=False)
+    if summary.answers_equal is not None:
+        screen.print("all answers of the two targets were equal" if summary.answers_equal else "ANSWERS DIFFER", highlight=False)
     for caveat in summary.warnings:
         print_labelled(screen, "note", f"{caveat.text} {caveat.action}")
 

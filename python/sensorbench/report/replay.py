@@ -35,6 +35,7 @@ def replay_page(summary: ReplaySummary, result: ReplayResult) -> Page:
             Section("pace", "Pace", [Facts(_pace_facts(figures))]),
             Section("templates", "Statements", [_templates(figures.templates), Text(_NOTE, "note")]),
             Section("compared", "Compared with the recording", [_compared(figures.templates)]) if result.compared else None,
+            _answers(figures),
             over_time(result.run, variant.database, max(1.0, run_s)) if result.run and run_s else None,
             parts.errors(figures.client_health.error_kinds),
             Section(
@@ -58,6 +59,16 @@ def replay_page(summary: ReplaySummary, result: ReplayResult) -> Page:
         ],
         footer=parts.footer(summary),
     )
+
+
+def _answers(figures: ReplayFigures) -> Section | None:
+    """Answers of two targets to the same statements."""
+    if figures.answers is None:
+        return None
+    columns: Columns = [("", "name"), ("compared", "whole"), ("other number\nof rows", "whole"), ("other\nvalues", "whole")]
+    rows: list[list[Line]] = [[one.template, one.compared, one.rows_differ, one.values_differ] for one in figures.answers]
+    note = "Rows are compared by the sum of their hashes, in any order; values as the server sends them, so that 1.0 and 1.00 differ."
+    return Section("answers", "Answers of the two targets", [Table(columns, rows), Text(note, "note")])
 
 
 def pace(figures: ReplayFigures) -> str:

@@ -14,6 +14,8 @@ from sensorbench.results.summary.part import SummaryPart
 
 # Below the folder of the results.
 RUN_FOLDER = Path("runs") / "001"
+# Of a second target, whose answers are compared.
+OTHER_RUN_FOLDER = Path("runs") / "002"
 COMPARED_FILE = "compared.json"
 # Where writes of a replay may go: nowhere, into the namespace of a results folder, or wherever the owner of the data lets them.
 WritePermission = Literal["none", "namespace", "owner"]
@@ -66,10 +68,20 @@ class ComparedTemplate(SummaryPart):
     recorded_p99_s: float | None
 
 
+class ComparedAnswers(SummaryPart):
+    """Answers to the statements of a template at two targets."""
+
+    template: str
+    compared: int = Field(description="Statements that both targets answered.")
+    rows_differ: int = Field(description="Of these, those with another number of rows.")
+    values_differ: int = Field(description="Of these, those with as many rows, but other values in them.")
+
+
 class ReplayComparison(SummaryPart):
     """`compared.json`: the replay beside what was recorded, statement by statement."""
 
     templates: list[ComparedTemplate]
+    answers: list[ComparedAnswers] | None = Field(default=None, description="Null where there was one target alone.")
 
 
 @dataclass(frozen=True)

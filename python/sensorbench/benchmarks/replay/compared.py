@@ -5,7 +5,7 @@ from pathlib import Path
 import duckdb
 
 from sensorbench.results import RunResult
-from sensorbench.results.replay import ComparedTemplate, ReplayComparison
+from sensorbench.results.replay import ComparedAnswers, ComparedTemplate, ReplayComparison
 
 # The log and the trace are joined by the number of the statement's row, of all copies: in DuckDB, whose memory does not grow with their length.
 _COMPARED = """
@@ -81,3 +81,23 @@ def compare(statements: Path, rows: int, run: RunResult) -> ReplayComparison:
             ) in found
         ]
     )
+
+
+_ANSWERS = """
+SELECT operation, count(*), count(*) FILTER (a.rows <> b.rows), count(*) FILTER (a.rows = b.rows AND a.hash <> b.hash)
+FROM read_parquet($first) a JOIN read_parquet($second) b USING (operation, k)
+GROUP BY operation ORDER BY operation
+"""
+
+
+def compare_answers(first: RunResult, second: RunResult) -> list[ComparedAnswers]:
+    """Compares the answers of two targets to the same statements: numbers of rows, and sums of the rows' hashes, in any order."""
+    logs = [run.folder / "answers.parquet" for run in (first, second)]
+    if not all(log.exists() for log in logs):
+        return []
+    with duckdb.connect() as workbench:
+        found = workbench.execute(_ANSWERS, {"first": str(logs[0]), "second": str(logs[1])}).fetchall()
+    return [
+        ComparedAnswers(template=first.manifest.operations[number], compared=compared, rows_differ=rows, values_differ=values)
+        for number, compared, rows, values in found
+    ]

@@ -13,7 +13,7 @@ from sensorbench.compat.targets import lasting_target
 from sensorbench.errors import UsageError
 from sensorbench.results.manifest import MEASURE
 from sensorbench.results.replay import PlannedTemplate, WritePermission
-from sensorbench.runner import Observer, Variant, VariantSpec, make_variants
+from sensorbench.runner import Observer, TargetSpec, Variant, VariantSpec, make_variants
 from sensorbench.schemas import Schema
 from sensorbench.schemas.schema_file import SchemaFile
 from sensorbench.traffic import Trace, read_trace, statements_file
@@ -70,6 +70,13 @@ class ReplayWork:
     writes: WritePermission
     connections: int
     observers: Sequence[Observer]
+    # Where the same is replayed afterwards, for comparing answers.
+    other: Variant | None = None
+
+    @property
+    def variants(self) -> list[Variant]:
+        """The targets, in the order in which they are replayed at."""
+        return [self.variant, *([self.other] if self.other else [])]
 
     @property
     def statements(self) -> Path:
@@ -99,7 +106,7 @@ class ReplayWork:
             "timeout_s": self.options.timeout,
             "interval_s": 1.0,
             "late_after_ms": LATE_AFTER_MS,
-            "keeps_answers": False,
+            "keeps_answers": self.other is not None,
             "read_only": self.writes == "none",
         }
 
@@ -115,6 +122,7 @@ def plan_replay(
     out: Path,
     *,
     allow_writes: bool = False,
+    compare_with: str | None = None,
     observers: Sequence[Observer] = (),
 ) -> ReplayWork:
     """The plan of a replay.
@@ -124,6 +132,7 @@ def plan_replay(
         target_text: the target, as the user names it.
         options: how it is replayed.
         out: the folder of the results.
+        compare_with: another target with the same data, whose answers are compared with those of the first.
         allow_writes: whether the owner of the target's data lets writes go wherever the statements say.
         observers: called some times per second with the run and its snapshot.
 
@@ -140,6 +149,8 @@ def plan_replay(
         writes = "owner" if allow_writes else "namespace"
         if writes == "namespace" and _NAMESPACE_OPTION not in target.url_options:
             raise UsageError(_refusal(folder, changing))
+    if writes != "none" and compare_with is not None:
+        raise UsageError("--compare-with: answers are compared on data that nobody changes; expected --reads-only as well")
     sessions = sessions_of(statements_file(folder), [number for number, one in enumerate(planned) if one.is_left_out])
     if not len(sessions.numbers):
         raise UsageError(f"{folder}: the trace has no statements to replay" + (" but writes" if options.reads_only else ""))
@@ -149,21 +160,25 @@ def plan_replay(
         raise UsageError(
             f"--connections {options.connections}: {needed} recorded sessions are open at the same time; expected at least as many"
         )
-    schema = Schema(
-        folder, "recorded", SchemaFile(database=target.database.dialect, summary="statements as they were recorded"), {}
-    )
     return ReplayWork(
         folder,
         trace,
         planned,
         sessions,
         copies,
-        make_variants([VariantSpec(target, schema)], out)[0],
+        _variant(folder, target, out),
         options,
         writes,
         options.connections or needed + needed // 4 + 1,
         observers,
+        _variant(folder, lasting_target(compare_with), out, "compared") if compare_with is not None else None,
     )
+
+
+def _variant(folder: Path, target: TargetSpec, out: Path, label: str = "") -> Variant:
+    """A target with the statements of the trace in a folder in the place of a schema."""
+    recorded = SchemaFile(database=target.database.dialect, summary="statements as they were recorded")
+    return make_variants([VariantSpec(target, Schema(folder, "recorded", recorded, {}), label)], out)[0]
 
 
 def check_target(work: ReplayWork, target: Target) -> None:

@@ -2,18 +2,19 @@
 
 import json
 from contextlib import AbstractContextManager
+from pathlib import Path
 
 from sensorbench._engine import Run, Target
-from sensorbench.benchmarks.replay.compared import compare
+from sensorbench.benchmarks.replay.compared import compare, compare_answers
 from sensorbench.benchmarks.replay.planning import ReplayWork, check_target
 from sensorbench.benchmarks.replay.recorded import open_reader
 from sensorbench.lifecycle import Benchmark, Description, RunContext
 from sensorbench.progress import ProgressReporter
-from sensorbench.results import RunManifest
+from sensorbench.results import RunManifest, RunResult
 from sensorbench.results.engine_plan import EnginePlan
 from sensorbench.results.engine_report import Snapshot
 from sensorbench.results.ownership import Owner
-from sensorbench.results.replay import RUN_FOLDER, PlannedReplay, ReplayManifest, write_comparison
+from sensorbench.results.replay import OTHER_RUN_FOLDER, RUN_FOLDER, PlannedReplay, ReplayManifest, write_comparison
 from sensorbench.results.writer import ManifestWriter
 from sensorbench.runner import Servers, Variant, run_manifest, running_servers, write_started
 
@@ -25,8 +26,8 @@ class ReplayBenchmark(Benchmark[ReplayWork, ReplayManifest, ManifestWriter[Repla
     writer = ManifestWriter
 
     def servers(self, plan: ReplayWork, progress: ProgressReporter) -> AbstractContextManager[Servers]:
-        """The target's server."""
-        return running_servers([plan.variant], progress, pin=False)
+        """The servers of the targets."""
+        return running_servers(plan.variants, progress, pin=False)
 
     def check(self, plan: ReplayWork, servers: Servers, owner: Owner) -> None:
         """Raises UsageError where statements would write outside of a namespace of ours."""
@@ -52,29 +53,38 @@ class ReplayBenchmark(Benchmark[ReplayWork, ReplayManifest, ManifestWriter[Repla
                 timeout_s=plan.options.timeout,
                 writes=plan.writes,
             ),
-            variants=[plan.variant.manifest({})],
+            variants=[variant.manifest({}) for variant in plan.variants],
             environment={"driver_ceiling_per_s": None, "servers": servers.described()},
         )
 
     def execute(self, plan: ReplayWork, context: RunContext[ManifestWriter[ReplayManifest]]) -> None:
-        """Replays the trace, then compares what came out with what was recorded."""
-        variant = context.servers.at_their_urls([plan.variant])[0]
-        target, folder = variant.engine_target(), context.folder / RUN_FOLDER
-        with context.progress.task(f"replaying {plan.folder.name} at {variant.target.text}", total=1.0) as task:
-
-            def on_snapshot(run: Run, snapshot: Snapshot) -> None:
-                started = snapshot["phases"][0]["started"]
-                task.advance_to(min(1.0, started / max(1, plan.expected_statements)), f"{started:,} statements")
-                for observer in plan.observers:
-                    observer(run, snapshot)
-
-            result = write_started(
-                target, lambda: _start(plan, target), _run_manifest(plan, variant, target), folder, context.servers, on_snapshot
-            )
-            started = sum(phase.started for phase in result.manifest.phase_figures)
-            task.end(f"{started:,} statements")
+        """Replays the trace at each target, then compares what came out with what was recorded, and the answers of two targets."""
+        variants = context.servers.at_their_urls(plan.variants)
+        runs = [
+            _replay(plan, variant, context, context.folder / folder)
+            for variant, folder in zip(variants, (RUN_FOLDER, OTHER_RUN_FOLDER), strict=False)
+        ]
         with context.progress.task("comparing with what was recorded"):
-            write_comparison(context.folder, compare(plan.statements, plan.sessions.rows, result))
+            compared = compare(plan.statements, plan.sessions.rows, runs[0])
+            if len(runs) > 1:
+                compared = compared.model_copy(update={"answers": compare_answers(*runs)})
+            write_comparison(context.folder, compared)
+
+
+def _replay(plan: ReplayWork, variant: Variant, context: RunContext[ManifestWriter[ReplayManifest]], folder: Path) -> RunResult:
+    target = variant.engine_target()
+    with context.progress.task(f"replaying {plan.folder.name} at {variant.target.text}", total=1.0) as task:
+
+        def on_snapshot(run: Run, snapshot: Snapshot) -> None:
+            started = snapshot["phases"][0]["started"]
+            task.advance_to(min(1.0, started / max(1, plan.expected_statements)), f"{started:,} statements")
+            for observer in plan.observers:
+                observer(run, snapshot)
+
+        manifest = _run_manifest(plan, variant, target)
+        result = write_started(target, lambda: _start(plan, target), manifest, folder, context.servers, on_snapshot)
+        task.end(f"{sum(phase.started for phase in result.manifest.phase_figures):,} statements")
+        return result
 
 
 def _start(plan: ReplayWork, target: Target) -> Run:
@@ -95,6 +105,6 @@ def _run_manifest(plan: ReplayWork, variant: Variant, target: Target) -> RunMani
         "timeout_s": requested["timeout_s"],
         "spin": False,
         "log_every": 1,
-        "answers_every": None,
+        "answers_every": 1 if requested["keeps_answers"] else None,
     }
     return run_manifest(target, variant, as_run, repetition=1)

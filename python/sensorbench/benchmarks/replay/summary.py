@@ -32,6 +32,7 @@ def summarise_replay(result: ReplayResult) -> ReplaySummary:
     compared = {one.template: one for one in result.compared.templates} if result.compared else {}
     return ReplaySummary(
         **envelope(manifest),
+        answers_equal=_answers_equal(result),
         warnings=caveats,
         result=ReplayFigures(
             plan=manifest.plan,
@@ -45,9 +46,17 @@ def summarise_replay(result: ReplayResult) -> ReplaySummary:
                 for planned in manifest.plan.templates
                 if phase and sum(phase.operations[planned.name]["counts"].values())
             ],
+            answers=result.compared.answers if result.compared else None,
             client_health=health,
         ),
     )
+
+
+def _answers_equal(result: ReplayResult) -> bool | None:
+    """Whether two targets gave the same answers; None where there was one alone."""
+    if result.compared is None or result.compared.answers is None:
+        return None
+    return not any(one.rows_differ or one.values_differ for one in result.compared.answers)
 
 
 def _counts(statements: int, phase: PhaseFigures | None, health: ClientHealth) -> ReplayCounts:
@@ -109,6 +118,12 @@ def _warn(
                 "new-errors",
                 f"{new:,} statements failed that had succeeded when they were recorded.",
                 "See the errors; the data at the target may be others than those of the trace.",
+            )
+        if _answers_equal(result) is False:
+            caveats.add(
+                "answers-differ",
+                "The two targets gave different answers.",
+                "See which templates: what has no order may be cut off by LIMIT at other rows, and functions of time differ always.",
             )
         if differ:
             caveats.add(

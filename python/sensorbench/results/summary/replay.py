@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from sensorbench.results.replay import PlannedReplay
+from sensorbench.results.replay import ComparedAnswers, PlannedReplay
 from sensorbench.results.summary.comparison import ClientHealth
 from sensorbench.results.summary.envelope import Summary
 from sensorbench.results.summary.part import SummaryPart
@@ -71,6 +71,7 @@ class ReplayFigures(SummaryPart):
         description="Who made starts late: the replayer where its own lag has a p99 above 1 ms, else the target where more than 1 % started late."
     )
     templates: list[ReplayedTemplate]
+    answers: list[ComparedAnswers] | None = Field(description="Answers at two targets; null where there was one alone.")
     client_health: ClientHealth
 
 
