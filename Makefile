@@ -29,7 +29,7 @@ export VIRTUAL_ENV := $(CURDIR)/.venv
 # $(call timed,NAME,COMMAND): runs a command and prints what it cost.
 timed = start=$$(date +%s); { $(2); } || exit $$?; echo "[phase] $(1): $$(( $$(date +%s) - start )) s"
 
-.PHONY: help quickstart setup check test test-clusters lint docs docs-outputs bench bench-clients bench-report bench-claims bench-history clean format test-rust test-python lock schemas docs-lists wheel notebook
+.PHONY: help quickstart setup check test test-clusters lint docs docs-outputs bench bench-clients bench-report bench-replay bench-claims bench-history clean format test-rust test-python lock schemas docs-lists wheel notebook
 
 help: ## list these commands
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
@@ -93,6 +93,9 @@ bench-clients: setup ## measure our client and loading against the databases' ow
 
 bench-report: setup ## measure what reports of long runs cost (ARGS="--operations 10000000")
 	@$(PYTHON) -m benches.reporting $(ARGS)
+
+bench-replay: setup ## measure how late a replay of a million statements is by itself, and its memory (ARGS="--target lab:p")
+	@$(PYTHON) -m benches.replay $(ARGS)
 
 bench-claims: setup ## simulate how often the verdict of each claim errs, and write the table of that (an hour)
 	@$(PYTHON) -m benches.claims $(ARGS)
