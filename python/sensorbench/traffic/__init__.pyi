@@ -1,3 +1,21 @@
-from .trace import Template, TemplateKind, Trace, read_trace, statements_file
+from .trace import (
+    STATEMENTS,
+    StatementWriter,
+    Template,
+    TemplateKind,
+    Trace,
+    read_statements,
+    read_trace,
+    statements_file,
+)
 
-__all__ = ["Template", "TemplateKind", "Trace", "read_trace", "statements_file"]
+__all__ = [
+    "STATEMENTS",
+    "StatementWriter",
+    "Template",
+    "TemplateKind",
+    "Trace",
+    "read_statements",
+    "read_trace",
+    "statements_file",
+]

@@ -1,14 +1,51 @@
-"""The canonical form of recorded traffic: a folder with `trace.json` and `statements.parquet`."""
+"""The canonical form of recorded traffic: a folder with `trace.json` and `statements.parquet`.
 
+The statements are a row each, in the order of their arrival; what stands in many of them, the template, is in `trace.json` once. Both
+are read and written some rows at a time, so that a trace of any length takes the same memory.
+"""
+
+import os
+from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
+from types import TracebackType
 from typing import Literal
 
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from sensorbench.errors import UsageError, problem_text
 
+FORMAT = 1
 TRACE_FILE, STATEMENTS_FILE = "trace.json", "statements.parquet"
+_UNSORTED_FILE = "statements.parquet.unfinished"
 TemplateKind = Literal["read", "write", "begin", "commit", "rollback", "other"]
+ParameterType = Literal["number", "text", "boolean", "null", "mixed"]
+# Rows that are decoded, or kept before they are written, at a time.
+BATCH_ROWS = 16_384
+_SORT_MEMORY = "512MB"
+
+# The columns of `statements.parquet`:
+# at: when the statement arrived at the server; rows are sorted by it.
+# session, sequence: its session, and its place in that, from 0.
+# transaction: the number of its transaction within the session, from 0; null outside of explicit transactions.
+# template, parameters: its template, and the literals of this execution in their order, a JSON array.
+# duration (s), rows, error: what the server said of it, where it did.
+STATEMENTS = pa.schema(
+    [
+        ("at", pa.timestamp("us", tz="UTC")),
+        ("session", pa.int32()),
+        ("sequence", pa.int64()),
+        ("transaction", pa.int64()),
+        ("template", pa.int32()),
+        ("parameters", pa.large_string()),
+        ("duration", pa.float64()),
+        ("rows", pa.int64()),
+        ("error", pa.string()),
+    ]
+)
 
 
 class _Part(BaseModel):
@@ -21,14 +58,22 @@ class Template(_Part):
     number: int
     statement: str = Field(description="With $1, $2, … in the places of literals.")
     kind: TemplateKind
-    parameters: list[str] = Field(default=[], description="Types of the literals, in order.")
+    parameters: list[str] = Field(default=[], description="Types of the literals, in order: number, text, boolean, null, or mixed.")
+    tables: list[str] = Field(default=[], description="The tables that it names, as it writes them.")
 
 
 class Trace(_Part):
-    """`trace.json`: what the numbers in the statements mean."""
+    """`trace.json`: what the numbers in the statements mean, and where they come from."""
 
+    format: int = FORMAT
     database: str
     version: str = ""
+    origin: list[str] = Field(default=[], description="The files that it was read from.")
+    started: datetime | None = Field(default=None, description="When the first statement arrived.")
+    statements: int | None = None
+    sessions: int | None = None
+    skipped: int = Field(default=0, description="Log entries that are no statements.")
+    anonymised: bool = False
     templates: list[Template]
 
 
@@ -44,7 +89,77 @@ def read_trace(folder: Path) -> Trace:
     if missing is not None:
         raise UsageError(f"{folder}: no trace is there ({missing.name} is missing)")
     try:
-        return Trace.model_validate_json(file.read_bytes())
+        trace = Trace.model_validate_json(file.read_bytes())
     except ValidationError as error:
         problem = error.errors(include_url=False)[0]
         raise UsageError(f"{file}: {'.'.join(map(str, problem['loc']))}: {problem_text(problem)}") from None
+    if trace.format > FORMAT:
+        raise UsageError(f"{file}: format: {trace.format} is of a later version of sensorbench; expected at most {FORMAT}")
+    return trace
+
+
+def read_statements(folder: Path) -> Iterator[pa.RecordBatch]:
+    """The rows of a trace with the columns of `STATEMENTS`, some at a time. Raises UsageError where they cannot be read."""
+    path = statements_file(folder)
+    try:
+        with pq.ParquetFile(path) as file:
+            missing = [name for name in STATEMENTS.names if name not in file.schema_arrow.names]
+            if missing:
+                raise UsageError(f"{path}: column {missing[0]} is missing; expected the columns of a trace")
+            for batch in file.iter_batches(BATCH_ROWS, columns=STATEMENTS.names):
+                yield batch.cast(STATEMENTS)
+    except (OSError, pa.ArrowException) as error:
+        raise UsageError(f"{path}: {error}") from None
+
+
+class StatementWriter:
+    """Writes the statements of a trace as they come. They may come in another order than that of their times: logs have them in the
+    order of their ends. At the end of the context they are sorted, on disk.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._path, self._unsorted = statements_file(folder), folder / _UNSORTED_FILE
+        self._writer = pq.ParquetWriter(self._unsorted, STATEMENTS, compression="zstd")
+        self._last_us: int | None = None
+        self._is_sorted = True
+        self.rows = 0
+
+    def __enter__(self) -> "StatementWriter":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._writer.close()
+        if error is not None:
+            self._unsorted.unlink()
+        elif self._is_sorted:
+            os.replace(self._unsorted, self._path)
+        else:
+            self._sort()
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Writes rows with the columns of `STATEMENTS`."""
+        if not batch.num_rows:
+            return
+        times = batch.column("at").cast(pa.int64()).to_numpy(zero_copy_only=False)
+        before = times[0] if self._last_us is None else self._last_us
+        self._is_sorted &= bool(times[0] >= before and (times[1:] >= times[:-1]).all())
+        self._last_us = int(times[-1])
+        self.rows += batch.num_rows
+        self._writer.write_batch(batch)
+
+    def _sort(self) -> None:
+        """DuckDB sorts on disk what does not fit into its memory."""
+        spill = self._path.parent / f"{STATEMENTS_FILE}.sorting.unfinished"
+        with duckdb.connect(config={"memory_limit": _SORT_MEMORY, "threads": 1, "temp_directory": str(spill)}) as workbench:
+            workbench.execute("SET TimeZone = 'UTC'")
+            columns = ", ".join(f'"{name}"' for name in STATEMENTS.names)
+            in_order = workbench.sql(
+                f'SELECT {columns} FROM read_parquet(?) ORDER BY "at", session, sequence', params=[str(self._unsorted)]
+            )
+            reader = in_order.to_arrow_reader(BATCH_ROWS)
+            with pq.ParquetWriter(self._path, STATEMENTS, compression="zstd") as writer:
+                for batch in reader:
+                    writer.write_batch(batch.cast(STATEMENTS))
+        self._unsorted.unlink()
