@@ -21,6 +21,7 @@ from rich.table import Table
 
 from sensorbench.benchmarks.doctor.ceilings import timer_lag_s
 from sensorbench.report import formatting
+from sensorbench.traffic import STATEMENTS, StatementWriter
 
 TEMPLATES = (
     "SELECT $1::int + 1",
@@ -48,21 +49,8 @@ def write_trace(folder: Path, statements: int, rate_per_s: float) -> None:
     """Writes a trace, some of its rows at a time."""
     folder.mkdir()
     random = np.random.default_rng(1)
-    schema = pa.schema(
-        [
-            ("at", pa.timestamp("us", tz="UTC")),
-            ("session", pa.int32()),
-            ("sequence", pa.int64()),
-            ("transaction", pa.int64()),
-            ("template", pa.int32()),
-            ("parameters", pa.large_string()),
-            ("duration", pa.float64()),
-            ("rows", pa.int64()),
-            ("error", pa.large_string()),
-        ]
-    )
     at_us = 1.7e15
-    with pq.ParquetWriter(folder / "statements.parquet", schema) as writer:
+    with StatementWriter(folder) as writer:
         for first in range(0, statements, BATCH):
             count = min(BATCH, statements - first)
             times_us = at_us + np.cumsum(random.exponential(1e6 / rate_per_s, count))
@@ -82,10 +70,10 @@ def write_trace(folder: Path, statements: int, rate_per_s: float) -> None:
                 literals,
                 np.full(count, 0.001),
                 pa.nulls(count, pa.int64()),
-                pa.nulls(count, pa.large_string()),
+                pa.nulls(count, pa.string()),
             )
-            arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
-            writer.write_batch(pa.record_batch(arrays, schema=schema))
+            arrays = [pa.array(column, field.type) for column, field in zip(columns, STATEMENTS, strict=True)]
+            writer.write(pa.record_batch(arrays, schema=STATEMENTS))
     templates = [
         {"number": number, "statement": statement, "kind": "read", "parameters": []} for number, statement in enumerate(TEMPLATES)
     ]

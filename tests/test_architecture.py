@@ -66,9 +66,11 @@ MAY_IMPORT = {
     "catalog": {"advisor", "claims", "benchmarks.comparison", "benchmarks.elasticity"} | _RUNNER,
     "history": {"benchmarks.comparison"} | _BASE,
     "bundles": {"benchmarks.comparison"} | _RUNNER,
-    "app": {"benchmarks.replay", "bundles", "history", "catalog", "claims", "studies", "report", "benchmarks.doctor"} | _BENCHMARKS,
+    "app": {"benchmarks.replay", "bundles", "history", "catalog", "claims", "studies", "report", "benchmarks.doctor"}
+    | _BENCHMARKS,
     "api": {"app", "studies", "report", "benchmarks.factors", "lifecycle", "runner"} | _BASE,
-    "cli": {"benchmarks.replay", "history", "app", "claims", "studies", "advisor", "catalog", "report", "benchmarks.doctor"} | _BENCHMARKS,
+    "cli": {"benchmarks.replay", "history", "app", "claims", "studies", "advisor", "catalog", "report", "benchmarks.doctor"}
+    | _BENCHMARKS,
 }
 
 # Modules beside the parts import no part; the command line alone is started by `python -m`.

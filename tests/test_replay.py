@@ -13,6 +13,7 @@ import pytest
 
 from sensorbench import _engine, lab
 from sensorbench.benchmarks.replay.recorded import Sessions, copies_of, overlap
+from sensorbench.traffic import STATEMENTS
 from tests.conftest import Cli, server_url
 
 READ, INSERT = "SELECT v FROM t WHERE k = $1", "INSERT INTO t VALUES ($1, $2)"
@@ -25,19 +26,6 @@ TEMPLATES = [
     ("SELECT 1 / $1::int", "read"),
 ]
 READ_NUMBER, INSERT_NUMBER, BEGIN, COMMIT, ROLLBACK, DIVIDE = range(len(TEMPLATES))
-STATEMENTS = pa.schema(
-    [
-        ("at", pa.timestamp("us", tz="UTC")),
-        ("session", pa.int32()),
-        ("sequence", pa.int64()),
-        ("transaction", pa.int64()),
-        ("template", pa.int32()),
-        ("parameters", pa.large_string()),
-        ("duration", pa.float64()),
-        ("rows", pa.int64()),
-        ("error", pa.string()),
-    ]
-)
 
 
 @dataclass

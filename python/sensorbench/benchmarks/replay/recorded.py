@@ -1,29 +1,16 @@
 """What of a trace a replay has to know beforehand: its sessions, how they overlap, and how long they are."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from sensorbench.errors import UsageError
-
-# Rows that are decoded at a time: what a replay has of its trace in memory is a few of these.
-_BATCH_ROWS = 8192
-# What the engine reads of each statement.
-_COLUMNS = pa.schema(
-    [
-        ("at", pa.timestamp("us", tz="UTC")),
-        ("session", pa.int32()),
-        ("transaction", pa.int64()),
-        ("template", pa.int32()),
-        ("parameters", pa.large_string()),
-    ]
-)
+from sensorbench.traffic import STATEMENTS, read_statements
 
 
 @dataclass(frozen=True)
@@ -99,21 +86,6 @@ def overlap(sessions: Sessions, copies: Sequence[TraceCopy], speed: float) -> in
     return int(open_at.max(initial=0))
 
 
-def open_reader(statements: Path) -> pa.RecordBatchReader:
-    """The rows of a trace in their order, some of them at a time. Raises UsageError."""
-    try:
-        file = pq.ParquetFile(statements)
-    except (OSError, pa.ArrowException) as error:
-        raise UsageError(f"{statements}: {error}") from None
-    missing = [name for name in _COLUMNS.names if name not in file.schema_arrow.names]
-    if missing:
-        raise UsageError(f"{statements}: column {missing[0]} is missing; expected the columns of a trace")
-
-    def batches() -> Iterator[pa.RecordBatch]:
-        with file:
-            for batch in file.iter_batches(_BATCH_ROWS, columns=_COLUMNS.names):
-                yield pa.RecordBatch.from_arrays(
-                    [batch.column(field.name).cast(field.type) for field in _COLUMNS], schema=_COLUMNS
-                )
-
-    return pa.RecordBatchReader.from_batches(_COLUMNS, batches())
+def open_reader(folder: Path) -> pa.RecordBatchReader:
+    """The rows of a trace in their order, some of them at a time."""
+    return pa.RecordBatchReader.from_batches(STATEMENTS, read_statements(folder))

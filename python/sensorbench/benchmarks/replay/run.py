@@ -88,7 +88,7 @@ def _replay(plan: ReplayWork, variant: Variant, context: RunContext[ManifestWrit
 
 
 def _start(plan: ReplayWork, target: Target) -> Run:
-    readers = [open_reader(plan.statements) for _ in plan.copies]
+    readers = [open_reader(plan.folder) for _ in plan.copies]
     lengths = [plan.sessions.lengths(copy.share) for copy in plan.copies]
     return target.replay(json.dumps(plan.engine_plan()), lengths, readers)
 
