@@ -33,7 +33,7 @@ timed = start=$$(date +%s); { $(2); } || exit $$?; echo "[phase] $(1): $$(( $$(d
 tests = failed=0; ( $(call timed,lint,$(MAKE) lint) ) || failed=$$?; ( $(call timed,Rust tests,$(MAKE) test-rust) ) || failed=$$?; \
 	( $(1) ) || failed=$$?; exit $$failed
 
-.PHONY: help quickstart setup check test test-clusters lint lint-rust lint-python docs docs-outputs bench evidence evidence-pages bench-clients bench-report bench-claims bench-history clean format test-rust test-python lock schemas docs-lists wheel notebook
+.PHONY: help quickstart setup check test test-clusters lint lint-rust lint-python docs docs-outputs bench evidence evidence-pages bench-clients bench-report bench-replay bench-claims bench-history clean format test-rust test-python lock schemas docs-lists wheel notebook
 
 help: ## list these commands
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
@@ -103,6 +103,9 @@ bench-clients: setup ## measure our client and loading against the databases' ow
 
 bench-report: setup ## measure what reports of long runs cost (ARGS="--operations 10000000")
 	@$(PYTHON) -m benches.reporting $(ARGS)
+
+bench-replay: setup ## measure how late a replay of a million statements is by itself, and its memory (ARGS="--target lab:p")
+	@$(PYTHON) -m benches.replay $(ARGS)
 
 bench-claims: setup ## simulate how often the verdict of each claim errs, and write the table of that (an hour)
 	@$(PYTHON) -m benches.claims $(ARGS)

@@ -44,6 +44,7 @@ MAY_IMPORT = {
     "dataset": COMMON,
     "schemas": COMMON,
     "lab": COMMON,
+    "traffic": COMMON,
     "spark": {"lab", "dataset"} | COMMON,
     "report": {"analysis", "results", "paths"},
     "runner": _BASE,
@@ -54,6 +55,7 @@ MAY_IMPORT = {
     "benchmarks.doctor": _RUNNER,
     "benchmarks.comparison": _COMPAT,
     "benchmarks.stress": _COMPAT,
+    "benchmarks.replay": {"traffic"} | _COMPAT,
     "benchmarks.tune": _STRESS,
     "benchmarks.factors": {"benchmarks.tune"} | _STRESS,
     "benchmarks.elasticity": _STRESS,
@@ -64,9 +66,11 @@ MAY_IMPORT = {
     "catalog": {"advisor", "claims", "benchmarks.comparison", "benchmarks.elasticity"} | _RUNNER,
     "history": {"benchmarks.comparison"} | _BASE,
     "bundles": {"benchmarks.comparison"} | _RUNNER,
-    "app": {"bundles", "history", "catalog", "claims", "studies", "report", "benchmarks.doctor"} | _BENCHMARKS,
+    "app": {"benchmarks.replay", "bundles", "history", "catalog", "claims", "studies", "report", "benchmarks.doctor"}
+    | _BENCHMARKS,
     "api": {"app", "studies", "report", "benchmarks.factors", "lifecycle", "runner"} | _BASE,
-    "cli": {"history", "app", "claims", "studies", "advisor", "catalog", "report", "benchmarks.doctor"} | _BENCHMARKS,
+    "cli": {"benchmarks.replay", "history", "app", "claims", "studies", "advisor", "catalog", "report", "benchmarks.doctor"}
+    | _BENCHMARKS,
 }
 
 # Modules beside the parts import no part; the command line alone is started by `python -m`.

@@ -23,6 +23,7 @@ from sensorbench.cli.settings import keys_of, option_names
 from sensorbench.terminal import Rows, TableFormat, formatted, rows_of
 from tests.commands import commands
 from tests.conftest import SMALL, Cli, new_lab_home
+from tests.test_replay import reads
 from tests.test_startup import LARGE
 
 EXAMPLE = Path(__file__).parent.parent / "docs" / "example" / "experiment.toml"
@@ -137,6 +138,7 @@ def json_lines(folder: Path, study: Path) -> dict[str, tuple[object, ...]]:
     (folder / "rows.csv").write_text("when,a\n2024-01-01 00:00:00,1\n2024-01-01 01:00:00,2\n", encoding="utf-8")
     (folder / "rows.toml").write_text(MAPPING, encoding="utf-8")
     store = ("--store", folder / "history.duckdb")
+    trace = reads(1, 1, 0.0).write(folder / "trace")
     base, load = ("--target", f"sqlite:{folder}/ycsb.db", "-P", folder / "workload"), folder / "load"
     tsbs = ("--target", f"duckdb:{folder}/tsbs.db", "--scale", "2", "--timestamp-end", "2016-01-01T00:10:00Z")
     return {
@@ -168,6 +170,7 @@ def json_lines(folder: Path, study: Path) -> dict[str, tuple[object, ...]]:
         "ycsb run": (*base, "--out", folder / "ycsb"),
         "tsbs load": (*tsbs, "--out", folder / "tsbs-load"),
         "tsbs run": (*tsbs, "--queries", "lastpoint", "--max-queries", "2", "--out", folder / "tsbs"),
+        "traffic replay": (trace, "null:", "--out", folder / "replay", "--no-open"),
         "report": (study, "--no-open"),
         "compare": (study, study),
         "claims": (study,),

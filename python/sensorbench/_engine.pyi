@@ -113,6 +113,16 @@ class Target:
     def clean(self) -> None:
         """Removes the namespace, whichever results folder created it. Raises NamespaceError when there is nothing of sensorbench's."""
 
+    def replay(self, plan: str, lengths: Sequence[Sequence[tuple[int, int]]], readers: Sequence[pa.RecordBatchReader]) -> Run:
+        """Starts the replay of a trace: `plan` as JSON; `lengths` has for each copy its sessions with how many statements of them are replayed,
+        `readers` the rows of the trace: at, session, transaction, template, parameters.
+        """
+
+    def check_writes(self, templates: str, writes: Sequence[int], reads: Sequence[int]) -> str:
+        """Whether statement templates (JSON) write to tables of the namespace alone, as the server says: template, problem or null (JSON). Nothing
+        is executed. `writes` and `reads` are numbers of those that write, and of those that seem to read.
+        """
+
     def run(self, plan: str, tables: Sequence[pa.RecordBatchReader]) -> Run:
         """Connects all sessions and starts a run; `tables` are those that the plan's draws name."""
 
@@ -139,6 +149,9 @@ class Run:
 
     def wait(self, timeout_s: float) -> bool:
         """Waits until it is over, but not longer; True when it is over."""
+
+    def failure(self) -> str | None:
+        """What kept a replay from reading its trace to the end."""
 
     def now_ns(self) -> int:
         """Time on the run's clock, which all its results are on."""

@@ -21,7 +21,7 @@ _OUR_TITLE = "sensorbench</title>"
 _FIRST_BYTES = 4096
 # What lies in a folder of results, by name: files, and folders of them.
 _RESULTS = re.compile(
-    r"(manifest|series|summary|gate|load|known_answers|contents|query_plans|failure|measurement)\.json"
+    r"(manifest|series|summary|gate|load|known_answers|contents|query_plans|failure|measurement|compared|fit)\.json"
     r"|(operations|answers|intervals|events|resources|status)(-\d{6})?\.parquet|reference\.parquet"
     r"|histograms(-\d{6})?\.hlog|history\.jsonl|report\.html|\.reserve|rate|ycsb\.txt|cassandra-stress\.txt|tsbs\.txt|checksums\.txt|spark-driver\.log|.*\.unfinished"
 )

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatchReader;
 use sensorbench_driver::{
-    Admission, Description, Driver, DriverError, KeptSchema, Marker, Occupant, Operation, Progress, Schema, Sessions, Size,
-    SqlSchema,
+    Admission, Description, Driver, DriverError, KeptSchema, Marker, Occupant, Operation, Progress, ReplayConnector,
+    ReplayRequest, Schema, Sessions, Size, SqlSchema, StatementTemplate, WriteCheck,
 };
 use tokio_postgres::{Client, Error};
 
@@ -14,7 +14,9 @@ use crate::dialect::BulkLoad;
 use crate::lines;
 use crate::namespace::Namespace;
 use crate::statement::OperationStatement;
-use crate::wire::{Connector, Control, LoadOrder, Target, check_tables, copy, errors, insert_many, run};
+use crate::wire::{
+    Connector, Control, LoadOrder, Replayer, Target, check_reads, check_tables, check_writes, copy, errors, insert_many, run,
+};
 
 /// A target of whichever dialect.
 pub struct WireDriver {
@@ -131,5 +133,23 @@ impl Driver for WireDriver {
     fn sessions(&self, operations: &[Operation]) -> Result<Sessions, DriverError> {
         let operations = operations.iter().map(OperationStatement::of).collect::<Result<_, _>>()?;
         Ok(Sessions::Asynchronous(Box::new(Connector { target: self.target.clone(), operations })))
+    }
+
+    fn replayer(&self, request: ReplayRequest) -> Result<Box<dyn ReplayConnector>, DriverError> {
+        Ok(Box::new(Replayer { target: self.target.clone(), request: Arc::new(request) }))
+    }
+
+    fn check_writes(
+        &self,
+        templates: &[StatementTemplate],
+        writes: &[usize],
+        reads: &[usize],
+    ) -> Result<Vec<WriteCheck>, DriverError> {
+        let namespace = &self.target.namespace;
+        self.control.with(async |client| {
+            let mut checks = check_writes(client, namespace, templates, writes).await.map_err(self.refused())?;
+            checks.extend(check_reads(client, namespace, templates, reads).await.map_err(self.refused())?);
+            Ok(checks)
+        })
     }
 }

@@ -8,7 +8,10 @@ use arrow_array::RecordBatchReader;
 use futures::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
 
-use crate::{Admission, Deadline, DriverError, Marker, Occupant, Operation, Progress, Rows, Schema, TargetUrl, Value};
+use crate::{
+    Admission, Deadline, DriverError, Marker, Occupant, Operation, Progress, ReplayConnector, ReplayRequest, Rows, Schema,
+    StatementTemplate, TargetUrl, Value, WriteCheck,
+};
 
 /// What a kind of database is.
 #[derive(Clone, Copy, Debug)]
@@ -136,6 +139,26 @@ pub trait Driver: Send + Sync {
 
     /// Sessions that execute these operations of the schema.
     fn sessions(&self, operations: &[Operation]) -> Result<Sessions, DriverError>;
+
+    /// Connections that execute recorded statements, where the driver can do that.
+    fn replayer(&self, _request: ReplayRequest) -> Result<Box<dyn ReplayConnector>, DriverError> {
+        Err(cannot_replay())
+    }
+
+    /// Asks the server, without executing anything, whether templates write only to tables of the namespace: those that write, and
+    /// those that seem to read.
+    fn check_writes(
+        &self,
+        _templates: &[StatementTemplate],
+        _writes: &[usize],
+        _reads: &[usize],
+    ) -> Result<Vec<WriteCheck>, DriverError> {
+        Err(cannot_replay())
+    }
+}
+
+fn cannot_replay() -> DriverError {
+    DriverError::Url("this driver cannot execute recorded statements".to_owned())
 }
 
 /// What answers at a target.

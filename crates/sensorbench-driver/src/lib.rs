@@ -24,6 +24,7 @@ mod null;
 mod opened_once;
 mod ownership;
 mod progress;
+mod replay;
 mod rows;
 mod runtime;
 mod schema;
@@ -37,7 +38,7 @@ pub use administration::{Administration, Described};
 pub use braces::{is_word, place_tables};
 pub use conversion::{ConversionError, fixed, narrowed};
 pub use deadline::Deadline;
-pub use digest::{Digest, digest};
+pub use digest::{Digest, digest, digest_of_all_columns};
 pub use driver::{
     About, AsyncConnector, AsyncSession, BlockingConnector, BlockingSession, Database, Description, Driver, Executing, Request,
     Sessions, Size,
@@ -53,6 +54,7 @@ pub use null::NullDatabase;
 pub use opened_once::OpenedOnce;
 pub use ownership::{Admission, Marker, Occupant, Owner};
 pub use progress::Progress;
+pub use replay::{ReplayConnection, ReplayConnector, ReplayRequest, StatementTemplate, WriteCheck};
 pub use rows::{RowRef, Rows};
 pub use runtime::runtime;
 pub use schema::{Column, Direction, Operation, Order, Parameter, Schema, SchemaError, parse_part};

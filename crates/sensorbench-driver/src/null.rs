@@ -11,7 +11,8 @@ use tokio::time::Instant;
 
 use crate::{
     About, Admission, AsyncConnector, AsyncSession, BlockingConnector, BlockingSession, Database, Deadline, Description, Driver,
-    DriverError, Executing, Marker, Occupant, Operation, Progress, Request, Schema, Sessions, Size, TargetUrl, parse_part,
+    DriverError, Executing, Marker, Occupant, Operation, Progress, ReplayConnection, ReplayConnector, ReplayRequest, Request,
+    Rows, Schema, Sessions, Size, StatementTemplate, TargetUrl, WriteCheck, parse_part,
 };
 
 /// The null database. Options: `delay_ms` (each operation takes so long), `stall_at_ms` and `stall_ms` (all operations
@@ -167,6 +168,15 @@ impl Driver for NullDriver {
             Sessions::Asynchronous(Box::new(connector))
         })
     }
+
+    fn replayer(&self, _: ReplayRequest) -> Result<Box<dyn ReplayConnector>, DriverError> {
+        Ok(Box::new(NullConnector { behaviour: self.behaviour }))
+    }
+
+    /// Nothing is written anywhere.
+    fn check_writes(&self, _: &[StatementTemplate], writes: &[usize], _: &[usize]) -> Result<Vec<WriteCheck>, DriverError> {
+        Ok(writes.iter().map(|template| WriteCheck { template: *template, problem: None }).collect())
+    }
 }
 
 struct NullConnector {
@@ -186,6 +196,13 @@ impl BlockingConnector for NullConnector {
     }
 }
 
+impl ReplayConnector for NullConnector {
+    fn connect(&self) -> LocalBoxFuture<'_, Result<Box<dyn ReplayConnection>, DriverError>> {
+        let session = NullSession { behaviour: self.behaviour, start: Instant::now() };
+        Box::pin(async { Ok(Box::new(session) as Box<dyn ReplayConnection>) })
+    }
+}
+
 struct NullSession {
     behaviour: Behaviour,
     start: Instant,
@@ -200,6 +217,31 @@ impl AsyncSession for NullSession {
             }
             (request, Ok(()))
         })
+    }
+}
+
+impl ReplayConnection for NullSession {
+    fn execute<'a>(
+        &'a self,
+        _template: usize,
+        _literals: &'a [Option<String>],
+        _rows: &'a mut Rows,
+    ) -> LocalBoxFuture<'a, Result<u64, DriverError>> {
+        let duration = self.behaviour.duration(|| self.start.elapsed());
+        Box::pin(async move {
+            if !duration.is_zero() {
+                tokio::time::sleep(duration).await;
+            }
+            Ok(0)
+        })
+    }
+
+    fn cancel(&self) -> LocalBoxFuture<'_, ()> {
+        Box::pin(async {})
+    }
+
+    fn is_lost(&self) -> bool {
+        false
     }
 }
 

@@ -29,6 +29,8 @@ enum LoopKind {
     ClosedLoop(AtomicU64),
     /// As the arrivals, which count from the start of the phase, have it.
     OpenLoop(Mutex<Arrivals>),
+    /// As a trace has it: whoever replays it hands them out, and counts here those that start.
+    Recorded(AtomicU64),
 }
 
 /// An operation that is handed out.
@@ -84,6 +86,19 @@ impl Phase {
         })
     }
 
+    /// The only phase of a replay.
+    fn recorded(name: String) -> Self {
+        Self {
+            name,
+            operations: u64::MAX,
+            duration_ns: u64::MAX,
+            loop_kind: LoopKind::Recorded(AtomicU64::new(0)),
+            start_ns: AtomicU64::new(u64::MAX),
+            end_ns: AtomicU64::new(u64::MAX),
+            dropped: AtomicU64::new(0),
+        }
+    }
+
     pub fn is_open_loop(&self) -> bool {
         matches!(self.loop_kind, LoopKind::OpenLoop(_))
     }
@@ -96,6 +111,7 @@ impl Phase {
         match &self.loop_kind {
             LoopKind::ClosedLoop(next) => next.load(Ordering::Relaxed).min(self.operations),
             LoopKind::OpenLoop(arrivals) => lock(arrivals).k() - self.dropped.load(Ordering::Relaxed),
+            LoopKind::Recorded(started) => started.load(Ordering::Relaxed),
         }
     }
 
@@ -135,6 +151,30 @@ impl Dispatcher {
         }
     }
 
+    /// The dispatcher of a replay, which only counts.
+    pub fn of_replay(phase: String) -> Self {
+        Self::new(vec![Phase::recorded(phase)])
+    }
+
+    /// Counts a statement of a trace that starts.
+    pub fn count_started(&self) {
+        if let LoopKind::Recorded(started) = &self.phases[0].loop_kind {
+            started.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// A replay is over; of all its statements those that never started were dropped.
+    pub fn end_recorded(&self, now_ns: u64, statements: u64) {
+        let phase = &self.phases[0];
+        phase.dropped.store(statements.saturating_sub(phase.started()), Ordering::Relaxed);
+        self.end_phase(0, now_ns);
+    }
+
+    /// True when nothing more may start.
+    pub fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed)
+    }
+
     /// Says how many threads will ask for operations, before any does.
     pub fn expect_threads(&mut self, threads: usize) {
         self.has_one_thread = threads == 1;
@@ -156,6 +196,7 @@ impl Dispatcher {
             let next = match &phase.loop_kind {
                 LoopKind::ClosedLoop(next) => self.next_of_closed_loop(number, phase, next, now_ns),
                 LoopKind::OpenLoop(arrivals) => self.next_of_open_loop(number, phase, &mut lock(arrivals), now_ns),
+                LoopKind::Recorded(_) => return Next::Ended,
             };
             if let Some(next) = next {
                 return next;

@@ -23,6 +23,7 @@ mod record;
 mod recorder;
 mod records;
 mod reduction;
+mod replay;
 mod run;
 mod shared;
 mod slot;
@@ -40,6 +41,7 @@ pub use record::{Answer, OUTCOMES, Outcome, Record};
 pub use recorder::{ErrorCount, Errors, Figures, Interval, Recorded};
 pub use records::{GrownBy, RecordNames, TextLengths};
 pub use reduction::Reduction;
+pub use replay::{Copy, ReplayPlan, SessionLengths, TraceReader, parse_literals};
 pub use run::{Ended, Event, Run, Segment, Snapshot};
 
 use sensorbench_driver::{DriverError, SchemaError};

@@ -5,16 +5,17 @@ use std::sync::{Arc, Barrier, Condvar, Mutex, MutexGuard, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use sensorbench_driver::{AsyncConnector, BlockingConnector, Deadline, Driver, DriverError, Sessions, runtime};
+use sensorbench_driver::{AsyncConnector, BlockingConnector, Deadline, Driver, DriverError, ReplayRequest, Sessions, runtime};
 use sensorbench_histogram::Latencies;
 
 use crate::clock::{Clock, RealClock, ask_for_exact_wakeups};
 use crate::cpu::{process_cpu_ns, thread_cpu_ns};
-use crate::dispatcher::PhaseReport;
+use crate::dispatcher::{Dispatcher, PhaseReport};
 use crate::multi_statement::{BlockingMultiStatement, MultiStatement};
 use crate::recorder::{Errors, Figures, Interval, Recorded, Recorder, merge_figures};
+use crate::replay::{Replay, ReplayPlan, SessionLengths, TraceReader};
 use crate::shared::Shared;
-use crate::{EngineError, ParameterTable, Plan, ReadyPlan, asynchronous, blocking};
+use crate::{EngineError, ParameterTable, Plan, ReadyPlan, asynchronous, blocking, replay};
 
 /// A run that is going on, or over.
 pub struct Run {
@@ -27,6 +28,8 @@ pub struct Run {
     totals: Mutex<Vec<Figures>>,
     events: Mutex<Vec<Event>>,
     cpu_at_start_ns: u64,
+    /// What is wrong with the trace of a replay.
+    failure: Arc<Mutex<Option<String>>>,
 }
 
 /// Something that happened while the run went on, told from outside.
@@ -168,7 +171,79 @@ impl Run {
             totals: Mutex::new(totals),
             events: Mutex::default(),
             cpu_at_start_ns,
+            failure: Arc::default(),
         })
+    }
+
+    /// Starts the replay of a trace: `readers` and `lengths` have one for each copy; lengths are those of the sessions that are
+    /// replayed, without statements that the plan leaves out.
+    pub fn replay(
+        driver: &dyn Driver,
+        replayed: ReplayPlan,
+        lengths: Vec<SessionLengths>,
+        readers: Vec<TraceReader>,
+    ) -> Result<Self, EngineError> {
+        replayed.check()?;
+        if lengths.len() != replayed.copies.len() || readers.len() != replayed.copies.len() {
+            return Err(EngineError::Plan("each copy of a trace needs a reader and its sessions".to_owned()));
+        }
+        let statements = lengths.iter().flat_map(|lengths| lengths.values()).map(|length| u64::from(*length)).sum();
+        let mut plan = ReadyPlan::new(replayed.as_run(statements), &[])?;
+        plan.open_loop = vec![replayed.speed.is_some()];
+        let request = ReplayRequest {
+            templates: replayed.templates.clone(),
+            read_only: replayed.read_only,
+            keeps_answers: replayed.keeps_answers,
+        };
+        let connector = driver.replayer(request)?;
+        let dispatcher = Dispatcher::of_replay(replayed.phase.clone());
+        let recorder = Arc::new(Recorder::new(&plan));
+        let totals = vec![Figures::default(); plan.cells()];
+        let shared = Arc::new(Shared { plan, dispatcher, cancelled: Arc::new(AtomicBool::new(false)) });
+        let (clock, finished, failure) = (RealClock::default(), Arc::new(Finished::default()), Arc::default());
+        *lock(&finished.left) = 1;
+        let cpu_at_start_ns = process_cpu_ns();
+        let replay = Replay {
+            plan: replayed,
+            lengths,
+            readers,
+            connector,
+            shared: shared.clone(),
+            recorder: recorder.clone(),
+            clock: clock.clone(),
+            statements,
+            failure: Arc::clone(&failure),
+        };
+        let thread = {
+            let (finished, recorder, failure) = (finished.clone(), recorder.clone(), failure.clone());
+            let body = move || {
+                if let Err(problem) = replay_on_this_thread(replay) {
+                    *lock(&failure) = Some(problem.to_string());
+                }
+                recorder.set_client_cpu(thread_cpu_ns());
+                finished.one_less();
+            };
+            std::thread::Builder::new()
+                .name("replay".to_owned())
+                .spawn(body)
+                .map_err(|error| EngineError::System(format!("a thread: {error}")))?
+        };
+        Ok(Self {
+            shared,
+            clock,
+            recorders: vec![recorder],
+            finished,
+            threads: Mutex::new(vec![thread]),
+            totals: Mutex::new(totals),
+            events: Mutex::default(),
+            cpu_at_start_ns,
+            failure,
+        })
+    }
+
+    /// What kept a replay from reading its trace to the end.
+    pub fn failure(&self) -> Option<String> {
+        lock(&self.failure).clone()
     }
 
     /// Waits until the run is over, but not longer than `timeout`. True when it is over.
@@ -288,6 +363,12 @@ impl Drop for Run {
     fn drop(&mut self) {
         self.cancel();
     }
+}
+
+fn replay_on_this_thread(replay: Replay) -> Result<(), DriverError> {
+    ask_for_exact_wakeups();
+    runtime()?.block_on(replay::replay(replay));
+    Ok(())
 }
 
 fn merge_interval(intervals: &mut Vec<Interval>, interval: Interval) {

@@ -118,6 +118,11 @@ impl Run {
         self.segment(python, segment)
     }
 
+    /// What kept a replay from reading its trace to the end.
+    fn failure(&self) -> Option<String> {
+        self.run.failure()
+    }
+
     fn annotate(&self, name: &str) {
         self.run.annotate(name);
     }

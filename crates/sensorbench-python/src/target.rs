@@ -7,8 +7,10 @@ use arrow_array::RecordBatchReader;
 use arrow_array::ffi_stream::RecordBatchStreamReader;
 use arrow_pyarrow::PyArrowType;
 use pyo3::prelude::*;
-use sensorbench_driver::{Driver, DriverError, Intent, Marker, Operation, Owner, RowRef, Schema, TargetUrl, ValueRef};
-use sensorbench_engine::Plan;
+use sensorbench_driver::{
+    Driver, DriverError, Intent, Marker, Operation, Owner, RowRef, Schema, StatementTemplate, TargetUrl, ValueRef,
+};
+use sensorbench_engine::{Plan, ReplayPlan, TraceReader};
 use serde_json::json;
 
 use crate::arrow_tables::parameter_tables;
@@ -157,6 +159,29 @@ impl Target {
 
     fn clean(&self, python: Python) -> PyResult<()> {
         self.call(python, |driver| driver.guard(&nobody()).clean())
+    }
+
+    /// Starts the replay of a trace: `lengths` has for each copy its sessions with their numbers of statements, `readers` its rows.
+    fn replay(
+        &self,
+        python: Python,
+        plan: &str,
+        lengths: Vec<Vec<(i32, u32)>>,
+        readers: Vec<PyArrowType<RecordBatchStreamReader>>,
+    ) -> PyResult<Run> {
+        let plan: ReplayPlan = parsed(plan)?;
+        let readers: Vec<TraceReader> = readers.into_iter().map(|reader| Box::new(reader.0) as TraceReader).collect();
+        let lengths = lengths.into_iter().map(|of_copy| of_copy.into_iter().collect()).collect();
+        python
+            .detach(|| sensorbench_engine::Run::replay(self.driver.as_ref(), plan, lengths, readers))
+            .map(Run::new)
+            .map_err(run_error)
+    }
+
+    /// Whether templates write only to the namespace (JSON): those that write, and those that seem to read.
+    fn check_writes(&self, python: Python, templates: &str, writes: Vec<usize>, reads: Vec<usize>) -> PyResult<String> {
+        let templates: Vec<StatementTemplate> = parsed(templates)?;
+        self.call(python, |driver| driver.check_writes(&templates, &writes, &reads)).map(|checks| written(&checks))
     }
 
     fn run(&self, python: Python, plan: &str, tables: Vec<PyArrowType<RecordBatchStreamReader>>) -> PyResult<Run> {

@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar
 
 from sensorbench import report
 from sensorbench.benchmarks.elasticity import summarise_elasticity
+from sensorbench.benchmarks.replay import summarise_replay
 from sensorbench.benchmarks.stress import summarise_stress
 from sensorbench.benchmarks.tune import summarise_tune
 from sensorbench.catalog import classification_claims
@@ -26,6 +27,7 @@ from sensorbench.results.files import write_text
 from sensorbench.results.mapreduce import read_mapreduce
 from sensorbench.results.page import Page
 from sensorbench.results.planned import SeriesManifest
+from sensorbench.results.replay import read_replay
 from sensorbench.results.series import parts_with_results, read_series
 from sensorbench.results.stress import read_stress
 from sensorbench.results.summary.comparison import ComparisonSummary
@@ -157,6 +159,7 @@ TSBS = Report(
     lambda summary, result: report.tsbs_page(summary, result, tsbs_text(summary)),
     _storing_text(tsbs_text),
 )
+REPLAY = Report(read_replay, summarise_replay, lambda summary, result: report.replay_page(summary, result))
 
 REPORTS: dict[str, Report[Any, Any]] = {
     "stress": STRESS,
@@ -170,6 +173,7 @@ REPORTS: dict[str, Report[Any, Any]] = {
     "ycsb": YCSB,
     "cassandra-stress": CASSANDRA_STRESS,
     "tsbs": TSBS,
+    "replay": REPLAY,
 }
 
 

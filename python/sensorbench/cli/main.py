@@ -54,7 +54,7 @@ class _Commands(LazyGroup):
             "Run a profile of cassandra-stress: insertions alone make the table, other operations go on with what they left.",
         ),
         "tsbs": ("tsbs:app", "Run TSBS's loads and queries by the names of its options."),
-        "traffic": ("traffic:app", "Your own traffic: what clients sent to a database, recorded and described."),
+        "traffic": ("traffic:app", "Your own traffic: what clients sent to a database, recorded, described and replayed."),
         "report": ("report:report", "Write the report of results on disk again; also of those that were cut short."),
         "compare": (
             "compare:compare",

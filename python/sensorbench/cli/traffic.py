@@ -7,6 +7,7 @@ import typer
 
 from sensorbench.cli.options import Json, NoOpen
 from sensorbench.cli.printing import new_table, open_page, print_json
+from sensorbench.cli.traffic_replay import replay
 from sensorbench.errors import UsageError
 from sensorbench.paths import check_is_free, check_page_is_free
 from sensorbench.progress import ProgressReporter, console
@@ -18,7 +19,9 @@ from sensorbench.traffic import FORMATS, Trace, describe_trace, import_logs
 
 # Templates that the terminal shows; the page has all.
 _SHOWN = 12
-app = typer.Typer(help="Your own traffic: what clients sent to a database, recorded and described.", no_args_is_help=True)
+app = typer.Typer(
+    help="Your own traffic: what clients sent to a database, recorded, described and replayed.", no_args_is_help=True
+)
 
 TraceFolder = Annotated[Path, typer.Argument(metavar="TRACE", help="The folder of a trace.")]
 NewTrace = Annotated[Path, typer.Option("--out", help="The folder of the new trace.")]
@@ -102,3 +105,6 @@ def _show_description(description: TrafficDescription) -> None:
         console().print(f"and {len(description.templates) - _SHOWN} more templates")
     for name, value in traffic_facts(description):
         console().print(f"{name}: {value}")
+
+
+app.command("replay")(replay)

@@ -5,6 +5,7 @@ from .elasticity_comparison import elasticity_comparison_page
 from .factors import factors_page
 from .history import history_page
 from .mapreduce import mapreduce_page
+from .replay import replay_page
 from .series import series_page
 from .stress import stress_page
 from .tools import tool_page
@@ -19,6 +20,7 @@ __all__ = [
     "factors_page",
     "history_page",
     "mapreduce_page",
+    "replay_page",
     "series_page",
     "stress_page",
     "tool_page",

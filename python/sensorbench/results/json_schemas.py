@@ -20,6 +20,7 @@ from sensorbench.results.planned import (
     TuneManifest,
     YcsbManifest,
 )
+from sensorbench.results.replay import ReplayManifest
 from sensorbench.results.summary.gate import GateResult
 from sensorbench.results.summary.kinds import SUMMARIES
 
@@ -38,6 +39,7 @@ _MANIFESTS: tuple[type[BaseModel], ...] = (
     CassandraStressManifest,
     TsbsManifest,
     SeriesManifest,
+    ReplayManifest,
 )
 
 

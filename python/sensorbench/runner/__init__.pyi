@@ -1,7 +1,7 @@
 from .ceiling import driver_ceiling, server_ceiling
 from .client_health import check_client_health, client_bound, health_of_client, warn_of_client
 from .comparison import DATA_FOLDER, Comparison, ConnectedComparison, StallTest, ValidatedComparison
-from .drive import run_plan
+from .drive import run_plan, write_started
 from .experiment_file import ExperimentFile, load_experiment, plan_experiment
 from .lengths import Length, LengthOrNone, Seconds, SecondsOrNone, seconds, seconds_or_none
 from .load import LoadOrder, check_namespace, fingerprint_of, known_size, load_variant, noted
@@ -30,7 +30,7 @@ from .references import check_references
 from .registered import Database, databases
 from .registers import KEY, READ, VALUE, WRITE, is_of_registers, with_keys_of_run
 from .room import arithmetic_estimate, free_room
-from .run import Observer, run_to_end
+from .run import Observer, run_manifest, run_to_end
 from .servers import Servers, addresses_of, borrowed_cluster, check_memory, running_servers
 from .sweep import swept
 from .validate import connect, sampling_interval_of, validated
@@ -136,6 +136,7 @@ __all__ = [
     "planned_operation",
     "planned_operations",
     "prepare_tables",
+    "run_manifest",
     "run_plan",
     "run_to_end",
     "running_servers",
@@ -150,4 +151,5 @@ __all__ = [
     "wait_for",
     "warn_of_client",
     "with_keys_of_run",
+    "write_started",
 ]

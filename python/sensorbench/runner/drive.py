@@ -9,8 +9,9 @@ import pyarrow as pa
 
 from sensorbench._engine import Run, Target
 from sensorbench.errors import DiskFullError, EngineError
-from sensorbench.results import RunResult, RunWriter, read_run
+from sensorbench.results import RunManifest, RunResult, RunWriter, read_run
 from sensorbench.results.engine_plan import EnginePlan, KeptPlan
+from sensorbench.runner.plan import as_json
 from sensorbench.runner.run import Observer, run_and_write, run_manifest
 from sensorbench.runner.servers import Servers
 from sensorbench.runner.variants import Variant
@@ -45,11 +46,29 @@ def run_plan(
     manifest = run_manifest(
         target, variant, whole, repetition=number, temperature=temperature, created=created, described=described
     )
+
+    def start() -> Run:
+        return target.run(as_json(whole), [table.to_reader() for table in tables])
+
+    return write_started(target, start, manifest, folder, started, on_snapshot, at_end=at_end, on_full_disk=on_full_disk)
+
+
+def write_started(
+    target: Target,
+    start: Callable[[], Run],
+    manifest: RunManifest,
+    folder: Path,
+    started: Servers,
+    on_snapshot: Observer,
+    *,
+    at_end: Callable[[Run, bool], None] = _nothing_more,
+    on_full_disk: Callable[[], None] = _nothing_more,
+) -> RunResult:
+    """The same for whatever run `start` begins, with its manifest."""
     writer = RunWriter(folder, manifest)
     try:
         insight = started.insight if started.clusters else None
-        readers = [table.to_reader() for table in tables]
-        run_and_write(target, whole, readers, writer, started.processes(), on_snapshot, at_end, insight)
+        run_and_write(target, start, writer, started.processes(), on_snapshot, at_end, insight)
     except DiskFullError as error:
         on_full_disk()
         writer.finish("out of space", None, str(error))

@@ -114,15 +114,14 @@ _log = logging.getLogger(__name__)
 
 def run_and_write(
     target: Target,
-    plan: EnginePlan,
-    tables: Sequence[pa.RecordBatchReader],
+    start: Callable[[], Run],
     writer: RunWriter,
     servers: Mapping[str, psutil.Process],
     on_snapshot: Observer,
     at_end: Callable[[Run, bool], None],
     insight: Callable[[], Mapping[str, float]] | None = None,
 ) -> RunTotals:
-    """Runs a plan on a target to its end and writes it down. Returns the run as a whole.
+    """Has `start` begin a run on a target, follows it to its end and writes it down. Returns the run as a whole.
 
     While it goes on, `on_snapshot` is called with the run and its snapshot, to tell people, or to steer it. When all that was recorded is
     written, `at_end` is called with the run, and whether it is complete. Whatever ends it early
@@ -132,8 +131,8 @@ def run_and_write(
     with held_back():
         with let_through():
             watcher = Watcher(target, servers, insight)
-        _log.info("run %s: %s", writer.folder.name, ", ".join(phase["name"] for phase in plan["phases"]))
-        run = target.run(as_json(plan), tables)
+        _log.info("run %s: %s", writer.folder.name, ", ".join(writer.manifest.phases))
+        run = start()
         run_end = _RunEnd(run, writer, watcher)
         with watcher.watching(run):
             try:
@@ -141,8 +140,8 @@ def run_and_write(
                 totals = run_end.write(asks=not is_lost)
                 with let_through():
                     at_end(run, not is_lost)
-                why = why_lost(totals.errors) if is_lost else None
-                writer.finish("failed" if is_lost else "complete", totals, why)
+                why = why_lost(totals.errors) if is_lost else run.failure()
+                writer.finish("failed" if why else "complete", totals, why)
             except KeyboardInterrupt:
                 run.cancel()
                 totals = run_end.write(asks=False)

@@ -69,7 +69,19 @@ impl Target {
     /// Opens a connection whose statements find sensorbench's tables, and that the server lists under this name. It is kept going
     /// by a task of its own.
     pub async fn connect(&self, name: &str) -> Result<Client, DriverError> {
+        self.connected(name, self.config.clone()).await
+    }
+
+    /// The same with the tables that the database's own search path finds, unless the URL names a namespace. `settings` are added.
+    pub async fn connect_as_recorded(&self, name: &str, settings: &str) -> Result<Client, DriverError> {
         let mut config = self.config.clone();
+        let of_url = if self.url.option("namespace").is_some() { config.get_options().unwrap_or_default() } else { "" };
+        let options = format!("{of_url} {settings}");
+        config.options(options.trim());
+        self.connected(name, config).await
+    }
+
+    async fn connected(&self, name: &str, mut config: Config) -> Result<Client, DriverError> {
         config.application_name(name);
         let limit = CONNECT_TIMEOUT * config.get_hosts().len() as u32;
         let connected = timeout(limit, config.connect(self.tls.clone())).await.map_err(|_| self.no_answer(limit))?;

@@ -7,6 +7,7 @@ from sensorbench.results.summary.elasticity import ElasticityComparisonSummary, 
 from sensorbench.results.summary.envelope import Summary
 from sensorbench.results.summary.factors import FactorsSummary
 from sensorbench.results.summary.mapreduce import MapReduceSummary
+from sensorbench.results.summary.replay import ReplaySummary
 from sensorbench.results.summary.series import SeriesSummary
 from sensorbench.results.summary.stress import StressSummary
 from sensorbench.results.summary.tools import CassandraStressSummary, YcsbSummary
@@ -25,5 +26,6 @@ SUMMARIES: tuple[type[Summary[Any]], ...] = (
     YcsbSummary,
     CassandraStressSummary,
     TsbsSummary,
+    ReplaySummary,
 )
 SUMMARY_BY_KIND = {summary.model_fields["kind"].default: summary for summary in SUMMARIES}

@@ -1,0 +1,159 @@
+//! One recorded session: its statements in their order, on one connection.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use sensorbench_driver::{DriverError, ReplayConnection, ReplayConnector, Rows, digest_of_all_columns};
+use tokio::sync::Notify;
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::time::timeout;
+
+use super::source::Statement;
+use crate::clock::{Clock, RealClock};
+use crate::record::{Answer, Failure, Outcome, Record};
+use crate::recorder::{Batch, Recorder};
+use crate::shared::Shared;
+
+/// So long may a server take to end a statement that was given up, before its connection is closed.
+const ABANDON_AFTER: Duration = Duration::from_secs(30);
+
+/// What the sessions of a replay share. All of it lives on one thread.
+pub(super) struct Sessions {
+    pub shared: Arc<Shared>,
+    pub recorder: Arc<Recorder>,
+    pub clock: RealClock,
+    pub connector: Box<dyn ReplayConnector>,
+    pub keeps_answers: bool,
+    pub batch: RefCell<Batch>,
+    /// Sessions that are open.
+    pub open: Cell<usize>,
+    /// Statements that were handed over and have not started.
+    pub queued: Cell<usize>,
+    /// A session ended, or a statement started.
+    pub changed: Notify,
+    /// The run was cancelled.
+    pub cancelled: Notify,
+}
+
+/// A statement that is handed over.
+pub(super) struct Handed {
+    pub statement: Statement,
+    /// When it is to start; None where that is when it starts.
+    pub intended_start_ns: Option<u64>,
+    /// True when nothing of the target's kept the replay from handing it over in time.
+    pub in_time: bool,
+}
+
+/// Executes the statements of one session until there are no more, then closes its connection.
+pub(super) async fn run(sessions: Rc<Sessions>, number: u32, mut queue: UnboundedReceiver<Handed>) {
+    let connection = sessions.connector.connect().await;
+    let free_ns = sessions.clock.now_ns();
+    let mut session =
+        Session { sessions: &sessions, number, connection: Some(connection), lost: None, free_ns, rows: Rows::default() };
+    while let Some(handed) = queue.recv().await {
+        sessions.queued.set(sessions.queued.get() - 1);
+        sessions.changed.notify_one();
+        if !sessions.shared.dispatcher.is_stopped() {
+            session.execute(handed).await;
+        }
+    }
+    drop(session);
+    sessions.open.set(sessions.open.get() - 1);
+    sessions.changed.notify_one();
+}
+
+struct Session<'a> {
+    sessions: &'a Sessions,
+    number: u32,
+    /// The connection, or why there is none; None when another one is to be opened.
+    connection: Option<Result<Box<dyn ReplayConnection>, DriverError>>,
+    /// The transaction that was lost with its connection.
+    lost: Option<i64>,
+    /// Since when the session has nothing to do.
+    free_ns: u64,
+    rows: Rows,
+}
+
+impl Session<'_> {
+    async fn execute(&mut self, handed: Handed) {
+        let sessions = self.sessions;
+        if self.connection.is_none() {
+            self.connection = Some(sessions.connector.connect().await);
+            self.free_ns = sessions.clock.now_ns();
+        }
+        sessions.shared.dispatcher.count_started();
+        let start_ns = sessions.clock.now_ns();
+        let is_lost = handed.statement.transaction.is_some() && self.lost == handed.statement.transaction;
+        match self.connection.take() {
+            _ if is_lost => {
+                let lost = DriverError::Connection("not sent: its transaction was lost with its connection".to_owned());
+                self.end(&handed, start_ns, Err(lost));
+            }
+            Some(Ok(connection)) => self.execute_on(connection, &handed, start_ns).await,
+            Some(Err(error)) => self.end(&handed, start_ns, Err(error)),
+            None => unreachable!("a connection was tried to be opened"),
+        }
+        self.free_ns = self.free_ns.max(sessions.clock.now_ns());
+    }
+
+    async fn execute_on(&mut self, connection: Box<dyn ReplayConnection>, handed: &Handed, start_ns: u64) {
+        let sessions = self.sessions;
+        let limit = Duration::from_nanos(sessions.shared.plan.timeout_ns);
+        let mut rows = std::mem::take(&mut self.rows);
+        rows.clear();
+        let mut is_over = true;
+        let result = {
+            let Statement { template, literals, .. } = &handed.statement;
+            let mut executing = connection.execute(usize::from(*template), literals, &mut rows);
+            let result = tokio::select! {
+                biased;
+                ended = timeout(limit, &mut executing) => ended.unwrap_or(Err(DriverError::Timeout)),
+                () = sessions.cancelled.notified() => Err(DriverError::Cancelled),
+            };
+            if let Err(DriverError::Timeout | DriverError::Cancelled) = result {
+                // Its transaction goes on only when the server has ended it: what follows must not come before that.
+                let ended = async {
+                    connection.cancel().await;
+                    let _ = (&mut executing).await;
+                };
+                let wait = if sessions.shared.is_cancelled() { limit.min(Duration::from_secs(1)) } else { ABANDON_AFTER };
+                is_over = timeout(wait, ended).await.is_ok();
+            }
+            result
+        };
+        self.rows = rows;
+        if is_over && !connection.is_lost() {
+            self.connection = Some(Ok(connection));
+        } else {
+            self.lost = handed.statement.transaction;
+        }
+        self.end(handed, start_ns, result);
+    }
+
+    /// Puts down what became of a statement.
+    fn end(&mut self, handed: &Handed, start_ns: u64, result: Result<u64, DriverError>) {
+        let sessions = self.sessions;
+        let mut end_ns = sessions.clock.now_ns();
+        let outcome = Outcome::of(&result.as_ref().map(|_| ()).map_err(Clone::clone));
+        if outcome == Outcome::Timeout {
+            end_ns = start_ns + sessions.shared.plan.timeout_ns;
+        }
+        let (operation, k) = (handed.statement.template, handed.statement.k);
+        let mut batch = sessions.batch.borrow_mut();
+        let rows = *result.as_ref().unwrap_or(&0);
+        if sessions.keeps_answers && outcome == Outcome::Ok {
+            batch.add_answer(Answer { phase: 0, operation, k, digest: digest_of_all_columns(&self.rows) });
+        }
+        if let Err(error) = result {
+            batch.add_failure(Failure { phase: 0, operation, error });
+        }
+        let awaited =
+            handed.in_time && handed.intended_start_ns.is_some_and(|intended_start_ns| self.free_ns <= intended_start_ns);
+        let intended_start_ns = handed.intended_start_ns.unwrap_or(start_ns).min(start_ns);
+        let slot = self.number;
+        let record = Record { phase: 0, operation, slot, outcome, awaited, k, intended_start_ns, start_ns, end_ns, rows };
+        batch.add(record, &sessions.recorder);
+    }
+}

@@ -1,0 +1,243 @@
+"""The plan of a replay, and what is refused of it before anything is sent."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NotRequired, TypedDict
+
+from sensorbench._engine import Target
+from sensorbench.benchmarks.replay.options import ReplayOptions
+from sensorbench.benchmarks.replay.recorded import Sessions, TraceCopy, copies_of, overlap, sessions_of
+from sensorbench.compat.targets import lasting_target
+from sensorbench.errors import UsageError
+from sensorbench.results.manifest import MEASURE
+from sensorbench.results.replay import PlannedTemplate, WritePermission
+from sensorbench.runner import Observer, TargetSpec, Variant, VariantSpec, make_variants
+from sensorbench.schemas import Schema
+from sensorbench.schemas.schema_file import SchemaFile
+from sensorbench.traffic import Trace, read_trace, statements_file
+
+# Later than this after its intended start, a statement counts as late (ms).
+LATE_AFTER_MS = 1.0
+# Of what is not read, transaction control changes nothing by itself.
+_CONTROL = {"begin", "commit", "rollback"}
+# The option of a URL by which the tables of the statements are in a namespace of ours.
+_NAMESPACE_OPTION = "namespace"
+
+
+class EngineTemplate(TypedDict):
+    """A template as the engine has it."""
+
+    name: str
+    statement: str
+
+
+class EngineCopy(TypedDict):
+    """A copy of the trace as the engine has it."""
+
+    delay_us: int
+
+
+class ReplayEnginePlan(TypedDict):
+    """What the engine is requested to replay (`crates/sensorbench-engine/src/replay/plan.rs`)."""
+
+    templates: list[EngineTemplate]
+    phase: str
+    speed: float | None
+    copies: list[EngineCopy]
+    rows: int
+    left_out: NotRequired[list[int]]
+    connections: int
+    timeout_s: float
+    interval_s: float
+    late_after_ms: float
+    keeps_answers: bool
+    read_only: bool
+
+
+@dataclass(frozen=True)
+class ReplayWork:
+    """A trace, a target, and how the one is replayed at the other. `planned` are the trace's templates in the order of their numbers."""
+
+    folder: Path
+    trace: Trace
+    planned: list[PlannedTemplate]
+    sessions: Sessions
+    copies: list[TraceCopy]
+    variant: Variant
+    options: ReplayOptions
+    writes: WritePermission
+    connections: int
+    observers: Sequence[Observer]
+    # Where the same is replayed afterwards, for comparing answers.
+    other: Variant | None = None
+
+    @property
+    def variants(self) -> list[Variant]:
+        """The targets, in the order in which they are replayed at."""
+        return [self.variant, *([self.other] if self.other else [])]
+
+    @property
+    def statements(self) -> Path:
+        """The file of its statements."""
+        return statements_file(self.folder)
+
+    @property
+    def left_out(self) -> list[int]:
+        """Numbers of the templates whose statements are not replayed."""
+        return [number for number, template in enumerate(self.planned) if template.is_left_out]
+
+    @property
+    def expected_statements(self) -> int:
+        """How many statements are replayed, of all copies."""
+        return sum(int(self.sessions.statements[self.sessions.chosen(copy.share)].sum()) for copy in self.copies)
+
+    def engine_plan(self) -> ReplayEnginePlan:
+        """The plan for the engine."""
+        return {
+            "templates": self.engine_templates(),
+            "phase": MEASURE,
+            "speed": self.options.speed,
+            "copies": [{"delay_us": round(copy.delay_s * 1e6)} for copy in self.copies],
+            "rows": self.sessions.rows,
+            "left_out": self.left_out,
+            "connections": self.connections,
+            "timeout_s": self.options.timeout,
+            "interval_s": 1.0,
+            "late_after_ms": LATE_AFTER_MS,
+            "keeps_answers": self.other is not None,
+            "read_only": self.writes == "none",
+        }
+
+    def engine_templates(self) -> list[EngineTemplate]:
+        """The templates for the engine, in the order of their numbers."""
+        return [{"name": template.name, "statement": template.statement} for template in self.planned]
+
+
+def plan_replay(
+    folder: Path,
+    target_text: str,
+    options: ReplayOptions,
+    out: Path,
+    *,
+    allow_writes: bool = False,
+    compare_with: str | None = None,
+    observers: Sequence[Observer] = (),
+) -> ReplayWork:
+    """The plan of a replay.
+
+    Args:
+        folder: of the trace.
+        target_text: the target, as the user names it.
+        options: how it is replayed.
+        out: the folder of the results.
+        compare_with: another target with the same data, whose answers are compared with those of the first.
+        allow_writes: whether the owner of the target's data lets writes go wherever the statements say.
+        observers: called some times per second with the run and its snapshot.
+
+    Raises:
+        UsageError: for a trace that cannot be read, writes that may not be replayed, or too few connections.
+
+    """
+    trace = read_trace(folder)
+    target = lasting_target(target_text)
+    planned = _planned(trace, reads_only=options.reads_only)
+    changing = [template for template in planned if _may_change(template)]
+    writes: WritePermission = "none"
+    if changing:
+        writes = "owner" if allow_writes else "namespace"
+        if writes == "namespace" and _NAMESPACE_OPTION not in target.url_options:
+            raise UsageError(_refusal(folder, changing))
+    if writes != "none" and compare_with is not None:
+        raise UsageError("--compare-with: answers are compared on data that nobody changes; expected --reads-only as well")
+    sessions = sessions_of(statements_file(folder), [number for number, one in enumerate(planned) if one.is_left_out])
+    if not len(sessions.numbers):
+        raise UsageError(f"{folder}: the trace has no statements to replay" + (" but writes" if options.reads_only else ""))
+    copies = copies_of(options.scale_rate)
+    needed = overlap(sessions, copies, options.speed or 1.0)
+    if options.connections is not None and options.connections < needed:
+        raise UsageError(
+            f"--connections {options.connections}: {needed} recorded sessions are open at the same time; expected at least as many"
+        )
+    return ReplayWork(
+        folder,
+        trace,
+        planned,
+        sessions,
+        copies,
+        _variant(folder, target, out),
+        options,
+        writes,
+        options.connections or needed + needed // 4 + 1,
+        observers,
+        _variant(folder, lasting_target(compare_with), out, "compared") if compare_with is not None else None,
+    )
+
+
+def _variant(folder: Path, target: TargetSpec, out: Path, label: str = "") -> Variant:
+    """A target with the statements of the trace in a folder in the place of a schema."""
+    recorded = SchemaFile(database=target.database.dialect, summary="statements as they were recorded")
+    return make_variants([VariantSpec(target, Schema(folder, "recorded", recorded, {}), label)], out)[0]
+
+
+def check_target(work: ReplayWork, target: Target) -> None:
+    """Raises UsageError where writes would not stay in a namespace of ours; nothing is changed or executed."""
+    if work.writes != "namespace":
+        return
+    at = f"--target {work.variant.target.text}"
+    namespace = work.variant.namespace_at_url
+    if target.marker() is None:
+        raise UsageError(
+            f"{at}: sensorbench did not create the namespace {namespace}, so writes are not replayed there; name one that a run "
+            "of sensorbench left, replay reads alone (--reads-only), or let the statements write (--allow-writes)"
+        )
+    changing = [number for number, template in enumerate(work.planned) if _may_change(template)]
+    reading = [number for number, template in enumerate(work.planned) if template.kind == "read"]
+    for check in json.loads(target.check_writes(json.dumps(work.engine_templates()), changing, reading)):
+        if check["problem"] is not None:
+            template = work.planned[check["template"]]
+            raise UsageError(
+                f"{at}: template {template.name} is not replayed: {check['problem']}: {_short(template.statement)}; replay reads "
+                "alone (--reads-only), or let the statements write (--allow-writes)"
+            )
+
+
+def _planned(trace: Trace, *, reads_only: bool) -> list[PlannedTemplate]:
+    """The templates in the order of their numbers. Raises UsageError where numbers are missing."""
+    by_number = {template.number: template for template in trace.templates}
+    if sorted(by_number) != list(range(len(by_number))):
+        raise UsageError("trace.json: templates: expected the numbers 0, 1, 2, … without a gap")
+    width = len(str(len(by_number)))
+    return [
+        PlannedTemplate(
+            name=f"t{number:0{width}}",
+            kind=by_number[number].kind,
+            statement=by_number[number].statement,
+            is_left_out=reads_only and by_number[number].kind != "read",
+        )
+        for number in range(len(by_number))
+    ]
+
+
+def _may_change(template: PlannedTemplate) -> bool:
+    """Whether statements of a template may change something, as far as its kind says. A transaction that is begun as READ WRITE would
+    take back that the session may only read.
+    """
+    if template.is_left_out or template.kind == "read":
+        return False
+    return template.kind not in _CONTROL or "write" in template.statement.lower()
+
+
+def _refusal(folder: Path, changing: Sequence[PlannedTemplate]) -> str:
+    return (
+        f"{folder}: {len(changing)} of its templates may change data at the target, the first: {_short(changing[0].statement)}; "
+        "replay reads alone (--reads-only), name a namespace that sensorbench created (…?namespace=NAME), or let the statements "
+        "write (--allow-writes)"
+    )
+
+
+def _short(statement: str, length: int = 80) -> str:
+    """The beginning of a statement, in one line."""
+    line = " ".join(statement.split())
+    return line if len(line) <= length else f"{line[: length - 1]}…"
