@@ -86,13 +86,16 @@ _with_servers: set[Path] = set()
 
 
 def mark_by_fixtures(items: list[pytest.Item]) -> None:
-    """Marks the tests that use servers, and puts their modules first: with several workers, short ones are left for the end."""
+    """Marks the tests that use servers, and puts their modules first, then those with long tests: with several workers, short ones are left for the
+    end.
+    """
     for item in items:
         if LAB_FIXTURE in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.server)
     check_long([item for item in items if item.get_closest_marker("long")])
     _with_servers.update(item.path for item in items if item.get_closest_marker("server"))
-    items.sort(key=lambda item: (group_of(item.nodeid) != _LARGE_GROUP, not needs_servers(item)))
+    with_long = {item.path for item in items if item.get_closest_marker("long")}
+    items.sort(key=lambda item: (group_of(item.nodeid) != _LARGE_GROUP, not needs_servers(item), item.path not in with_long))
 
 
 def needs_servers(item: pytest.Item) -> bool:
