@@ -64,7 +64,7 @@ MAY_IMPORT = {
     "catalog": {"advisor", "claims", "benchmarks.comparison", "benchmarks.elasticity"} | _RUNNER,
     "history": {"benchmarks.comparison"} | _BASE,
     "bundles": {"benchmarks.comparison"} | _RUNNER,
-    "app": {"bundles", "history", "catalog", "claims", "studies", "report", "benchmarks.doctor"} | _BENCHMARKS,
+    "app": {"bundles", "history", "advisor", "catalog", "claims", "studies", "report", "benchmarks.doctor"} | _BENCHMARKS,
     "api": {"app", "studies", "report", "benchmarks.factors", "lifecycle", "runner"} | _BASE,
     "cli": {"history", "app", "claims", "studies", "advisor", "catalog", "report", "benchmarks.doctor"} | _BENCHMARKS,
 }
