@@ -66,7 +66,7 @@ MAY_IMPORT = {
     "catalog": {"advisor", "claims", "benchmarks.comparison", "benchmarks.elasticity"} | _RUNNER,
     "history": {"benchmarks.comparison"} | _BASE,
     "bundles": {"benchmarks.comparison"} | _RUNNER,
-    "app": {"benchmarks.replay", "bundles", "history", "catalog", "claims", "studies", "report", "benchmarks.doctor"}
+    "app": {"benchmarks.replay", "bundles", "history", "advisor", "catalog", "claims", "studies", "report", "benchmarks.doctor"}
     | _BENCHMARKS,
     "api": {"app", "studies", "report", "benchmarks.factors", "lifecycle", "runner"} | _BASE,
     "cli": {"benchmarks.replay", "history", "app", "claims", "studies", "advisor", "catalog", "report", "benchmarks.doctor"}

@@ -224,7 +224,7 @@ def test_evidence_comes_before_the_reference_and_the_users_before_what_is_shippe
     assert (found.source.kind, found.source.name, target_of(found)) == ("evidence", "large", "postgresql")
     own = recommended(bundle_of("own", {"fjall": 1e3}, is_own=True))
     assert (own.source.name, target_of(own)) == ("own", "fjall")
-    with pytest.raises(UsageError, match="none of"):
+    with pytest.raises(UsageError, match="--evidence: no bundle measured what you need"):
         recommended(replace(small, gathered=Gathered({}, (), (), ())), targets=("none",))
 
 
@@ -262,12 +262,10 @@ def test_a_need_outside_of_what_was_measured_is_marked_and_refused_far_outside()
         recommended(bundle, load=Load(1e9), sensors=6)
 
 
-def test_bundles_of_ones_own_are_verified_and_answer(
-    cli: Cli, sensor_schemas_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert cli("bundle", sensor_schemas_folder, "--out", tmp_path / "own.sbz").exit_code == 0
-    need = ("--writes", "high", "--reads", "high", "--fresh", "no", "--json")
-    direct = cli("recommend", *need, sensor_schemas_folder).json
+def test_bundles_of_ones_own_are_verified_and_answer(cli: Cli, study_folder: Path, tmp_path: Path) -> None:
+    assert cli("bundle", study_folder, "--out", tmp_path / "own.sbz").exit_code == 0
+    need = ("--writes", "low", "--reads", "high", "--fresh", "no", "--json")
+    direct = cli("recommend", *need, study_folder).json
     found = cli("recommend", *need, "--evidence", tmp_path)
     assert found.exit_code == 0, found.err
     assert (found.json["kind"], found.json["source"]) == ("evidence", str(tmp_path / "own.sbz"))
@@ -277,8 +275,8 @@ def test_bundles_of_ones_own_are_verified_and_answer(
     assert found.json["basis"]["versions"][0].startswith("sensorbench")
     chosen = cli("choose", "--operations", "library", "--evidence", tmp_path / "own.sbz", "--json").json
     (fjall,) = [database for database in chosen["databases"] if database["name"] == "fjall"]
-    assert any("own.sbz: " in each["what"] and "scale 0.001" in each["what"] for each in fjall["measurements"])
-    both = cli("recommend", *need, sensor_schemas_folder, "--evidence", tmp_path)
+    assert any("own.sbz: " in each["what"] and " layouts at scale " in each["what"] for each in fjall["measurements"])
+    both = cli("recommend", *need, study_folder, "--evidence", tmp_path)
     assert (both.exit_code, "either a folder of results or bundles" in both.err) == (2, True)
     (tmp_path / "empty").mkdir()
     assert cli("recommend", *need, "--evidence", tmp_path / "empty").exit_code == 2

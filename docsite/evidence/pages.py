@@ -32,8 +32,12 @@ from sensorbench.results.bundle import RESULTS_PART, BundleIndex, read_entry, re
 from sensorbench.results.files import write_text
 from sensorbench.results.stored import DamagedResultsError
 from sensorbench.results.summary.claims import verdict_counts
+from sensorbench.results.summary.comparison import ComparisonSummary
 from sensorbench.results.summary.envelope import Summary
+from sensorbench.results.summary.factors import FactorsSummary
 from sensorbench.results.summary.kinds import SUMMARY_BY_KIND
+from sensorbench.results.summary.mapreduce import MapReduceSummary
+from sensorbench.results.summary.series import SeriesSummary
 from sensorbench.results.writer import SUMMARY_FILE
 from sensorbench.studies import listed_studies
 
@@ -152,15 +156,15 @@ def _date(bundle: Published) -> str:
 
 
 def _scale(summary: Summary[Any]) -> str:
-    """The scale of a comparison, or those of the parts of a series; empty for other kinds."""
-    parts = getattr(summary.result, "parts", None)
-    datasets = [getattr(summary.result, "dataset", None), *(getattr(part, "dataset", None) for part in _values(parts))]
-    scales = [dataset["scale"] for dataset in datasets if isinstance(dataset, dict) and dataset.get("scale") is not None]
-    return ", ".join(f"{scale:g}" for scale in dict.fromkeys(scales))
-
-
-def _values(parts: Any) -> list[Any]:
-    return list(parts.values()) if isinstance(parts, dict) else list(parts or [])
+    """How much data there was: the scale, or of a series the readings of its parts; empty for kinds that do not say."""
+    if isinstance(summary, SeriesSummary):
+        readings = dict.fromkeys(part.readings for part in summary.result.parts.values())
+        return " and ".join(f"{count:,} readings" for count in readings)
+    if isinstance(summary, ComparisonSummary):
+        return f"{summary.result.dataset.get('scale', 1.0):g}"
+    if isinstance(summary, FactorsSummary):
+        return f"{summary.result.scale:g}"
+    return f"{summary.result.dataset.scale:g}" if isinstance(summary, MapReduceSummary) else ""
 
 
 def _machine(summary: Summary[Any]) -> str:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from sensorbench.benchmarks.factors import filled_figures, step_figures
 from sensorbench.benchmarks.stress import summarise_stress
@@ -41,8 +40,8 @@ def _of_tune(results: Path) -> Iterator[Remeasured]:
     for file in files:
         measurement = read_model(file, Measurement)
         if measurement.outcome != "failed":
-            again = {"value": value_again(plan, file.parent)}
-            yield Remeasured(file.relative_to(results).as_posix(), {"value": measurement.value}, again)
+            again = measurement.model_copy(update={"value": value_again(plan, file.parent)})
+            yield Remeasured(file.relative_to(results).as_posix(), measurement, again, ("value",))
 
 
 def _of_factors(results: Path) -> Iterator[Remeasured]:
@@ -50,14 +49,11 @@ def _of_factors(results: Path) -> Iterator[Remeasured]:
     for file in sorted((results / CELLS_FOLDER).glob(f"*/*/{MEASUREMENT_FILE}")):
         measurement = read_model(file, CellMeasurement)
         if measurement.outcome == "measured":
-            yield Remeasured(file.relative_to(results).as_posix(), _figures(measurement), _again(file.parent, measurement, cache))
+            again = _again(file.parent, measurement, cache)
+            yield Remeasured(file.relative_to(results).as_posix(), measurement, again, ("filled", "steps"))
 
 
-def _again(folder: Path, measurement: CellMeasurement, cache: str) -> dict[str, Any]:
+def _again(folder: Path, measurement: CellMeasurement, cache: str) -> CellMeasurement:
     result = read_stress(folder)
     steps = step_figures(result, summarise_stress(result), cache)
-    return _figures(measurement.model_copy(update={"filled": filled_figures(result), "steps": steps}))
-
-
-def _figures(measurement: CellMeasurement) -> dict[str, Any]:
-    return measurement.model_dump(mode="json", include={"filled", "steps"})
+    return measurement.model_copy(update={"filled": filled_figures(result), "steps": steps})

@@ -5,6 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pydantic import BaseModel
+
 from sensorbench.results.summary.envelope import Summary
 
 # Sums of floating-point numbers differ in their last digits by the order of their terms.
@@ -52,21 +54,25 @@ _NAMES = (("variant", "operation"), ("id",), ("name",), ("operation",), ("varian
 
 @dataclass(frozen=True)
 class Remeasured:
-    """A file with figures of a measurement, and the same figures as they follow from what was recorded."""
+    """A file that says how a measurement came out, and the same as it follows from what was recorded; `keys` are those of its figures."""
 
     file: str
-    stored: dict[str, Any]
-    computed: dict[str, Any]
+    stored: BaseModel
+    computed: BaseModel
+    keys: tuple[str, ...]
 
     @property
     def differences(self) -> list["Difference"]:
         """The figures that differ."""
-        return list(_differences("", self.stored, self.computed))
+        return list(_differences("", self._figures(self.stored), self._figures(self.computed)))
 
     @property
     def count(self) -> int:
         """How many figures there are."""
-        return sum(value is not None for _, value in _leaves("", self.stored))
+        return sum(value is not None for _, value in _leaves("", self._figures(self.stored)))
+
+    def _figures(self, measurement: BaseModel) -> dict[str, Any]:
+        return measurement.model_dump(mode="json", include=set(self.keys))
 
 
 @dataclass(frozen=True)
@@ -86,7 +92,7 @@ def differences(stored: Summary[Any], computed: Summary[Any]) -> list[Difference
     return list(_differences("", stored.model_dump(mode="json"), computed.model_dump(mode="json")))
 
 
-def figures_of(summary: Summary[Any]) -> dict[str, Any]:
+def figures_of(summary: Summary[Any]) -> dict[str, object]:
     """All values of a summary by their paths, in which elements of lists have the names that tell them from the others."""
     return dict(_leaves("", summary.model_dump(mode="json")))
 
