@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from sensorbench.cli.options import Json, NoOpen
+from sensorbench.cli.options import Json, NoOpen, length_s
 from sensorbench.cli.printing import new_table, open_page, print_json
 from sensorbench.cli.traffic_replay import replay
 from sensorbench.errors import UsageError
@@ -15,7 +15,20 @@ from sensorbench.report import formatting, traffic_page
 from sensorbench.report.build import REPORT_FILE, write_page
 from sensorbench.report.traffic import shortened, traffic_facts
 from sensorbench.results.traffic import TrafficDescription
-from sensorbench.traffic import FORMATS, Trace, describe_trace, import_logs
+from sensorbench.traffic import (
+    FORMATS,
+    Trace,
+    anonymise_trace,
+    describe_trace,
+    import_logs,
+    parse_positions,
+    read_key,
+    read_trace,
+    recordable,
+)
+from sensorbench.traffic import (
+    record as record_server,
+)
 
 # Templates that the terminal shows; the page has all.
 _SHOWN = 12
@@ -67,6 +80,55 @@ def _show(trace: Trace, folder: Path, *, as_json: bool) -> None:
         f"{', '.join(counts)}; {formatting.counted(trace.skipped, 'other entry').replace('entrys', 'entries')} left out"
     )
     console().print(f"see it with: sensorbench traffic describe {folder}")
+
+
+@app.command("record")
+def record(
+    target: Annotated[str, typer.Argument(metavar="TARGET", help="A PostgreSQL server of the lab: lab:NAME.")],
+    out: NewTrace,
+    duration: Annotated[str, typer.Option("--for", help="How long: 30s, 5m.")] = "5m",
+    json: Json = False,
+) -> None:
+    """Record what clients send to a server of the lab: its log is switched on, and put back afterwards."""
+    check_is_free(out)
+    length = length_s("--for", duration)
+    if not length > 0:
+        raise UsageError(f"--for {duration}: expected a length of more than 0, as 30s or 5m")
+    instance = recordable(target)
+    reporter = ProgressReporter(quiet=json)
+    with reporter.task(f"recording {instance.name}", total=length) as task:
+        trace = record_server(instance, length, out, task.advance_to)
+        task.end(formatting.counted(trace.statements or 0, "statement"))
+    _show(trace, out, as_json=json)
+
+
+@app.command("anonymise")
+def anonymise(
+    trace: TraceFolder,
+    key: Annotated[
+        Path, typer.Option("--key", help="A file with a secret of at least 16 bytes; the same key makes the same values.")
+    ],
+    out: NewTrace,
+    keep_order: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--keep-order",
+            help="Parameters whose values keep their order: TEMPLATE:PARAMETER, as 3:1; 3:1+5:2 are compared with one another. May be given "
+            "several times.",
+            show_default=False,
+        ),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Write a trace without the literals of another one: equal ones stay equal, and none can be told without the key."""
+    check_is_free(out)
+    secret = read_key(key)
+    ordered = parse_positions(keep_order or (), read_trace(trace))
+    reporter = ProgressReporter(quiet=json)
+    with reporter.task("anonymising") as task:
+        made = anonymise_trace(trace, secret, out, ordered)
+        task.end(formatting.counted(made.statements or 0, "statement"))
+    _show(made, out, as_json=json)
 
 
 @app.command("describe")

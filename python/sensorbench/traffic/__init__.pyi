@@ -1,5 +1,7 @@
+from .anonymise import anonymise_trace, parse_positions, read_key
 from .describe import describe_trace
 from .formats import FORMATS, import_logs
+from .record import record, recordable
 from .trace import (
     STATEMENTS,
     StatementWriter,
@@ -18,9 +20,14 @@ __all__ = [
     "Template",
     "TemplateKind",
     "Trace",
+    "anonymise_trace",
     "describe_trace",
     "import_logs",
+    "parse_positions",
+    "read_key",
     "read_statements",
     "read_trace",
+    "record",
+    "recordable",
     "statements_file",
 ]

@@ -6,7 +6,6 @@ names and comments alone, and everything else stays as it was written. `benches/
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from sensorbench.traffic.trace import TemplateKind
@@ -37,6 +36,8 @@ _LEXERS = {
         re.DOTALL,
     ),
 }
+# Kinds of tokens that are literals, but for numbers.
+TEXTS = frozenset({"text", "escaped", "dollar", "bits"})
 # A literal right after one of these words is of that type, which a placeholder cannot be by that.
 _TYPED = frozenset({"date", "time", "timestamp", "timestamptz", "timetz", "interval"})
 # What stands in brackets after these words are lengths and digits of a type.
@@ -111,8 +112,7 @@ class Lifted(NamedTuple):
     kind: TemplateKind
 
 
-@dataclass(frozen=True)
-class Token:
+class Token(NamedTuple):
     """A literal, name, word or mark of a statement: where it stands, and what it is."""
 
     kind: str
@@ -169,17 +169,15 @@ def lift_literals(statement: str, dialect: Dialect) -> Lifted:
     return Lifted(without_comments(statement, dialect), (), (), kind)
 
 
-def _lifted(statement: str, dialect: Dialect, kind: TemplateKind) -> Lifted:
-    parts: list[str] = []
-    literals: list[str | int | float | None] = []
-    types: list[str] = []
-    done, depth, by_depth, length_depth = 0, 0, -1, -1
+def literals_of(statement: str, dialect: Dialect) -> Iterator[tuple[Token, str]]:
+    """The literals of a statement, and its comments, each with the word or mark before it, in lower case. Positions in ORDER BY and GROUP BY
+    and lengths of types are not among them.
+    """
+    depth, by_depth, length_depth = 0, -1, -1
     before = ""
-    is_postgresql = dialect == "postgresql"
-    for found in _LEXERS[dialect].finditer(statement):
-        token = found.lastgroup
-        text = found.group()
-        if token == "mark":
+    for token in tokens_of(statement, dialect):
+        kind, text = token.kind, token.text
+        if kind == "mark":
             if text == "(":
                 depth += 1
                 if before in _WITH_LENGTH:
@@ -188,44 +186,52 @@ def _lifted(statement: str, dialect: Dialect, kind: TemplateKind) -> Lifted:
                 length_depth = -1 if depth == length_depth else length_depth
                 depth -= 1
                 by_depth = -1 if depth < by_depth else by_depth
-        elif token == "word":
+        elif kind == "word":
             text = text.lower()
             if text == "by" and before in {"order", "group"}:
                 by_depth = depth
             elif text in _ENDS_BY:
                 by_depth = -1
-        elif token in {"comment", "hint"}:
-            parts.append(statement[done : found.start()] + (text if token == "hint" else " "))
-            done = found.end()
+        elif kind in {"comment", "hint"}:
+            yield token, before
             continue
-        elif token == "number":
-            is_position = by_depth == depth and before in {"by", ","} and text.isdigit()
-            if not is_position and length_depth < 0:
-                between = statement[done : found.start()]
-                if (unsigned := _without_sign(between, before)) is not None:
-                    between, text = unsigned, f"-{text}"
-                number, its_type = _number(text)
-                literals.append(number)
-                types.append(its_type)
-                cast = f"::{its_type}" if is_postgresql else ""
-                parts += (between, f"${len(literals)}{cast}")
-                done = found.end()
-        elif token in {"text", "escaped", "dollar", "tag", "bits"}:
-            between = statement[done : found.start()]
-            placeholder = f"${len(literals) + 1}"
-            if token == "bits":
+        elif kind in TEXTS or (
+            kind == "number" and length_depth < 0 and not (by_depth == depth and before in {"by", ","} and text.isdigit())
+        ):
+            yield token, before
+        before = text
+
+
+def _lifted(statement: str, dialect: Dialect, kind: TemplateKind) -> Lifted:
+    parts: list[str] = []
+    literals: list[str | int | float | None] = []
+    types: list[str] = []
+    done = 0
+    is_postgresql = dialect == "postgresql"
+    for token, before in literals_of(statement, dialect):
+        between, done = statement[done : token.start], token.end
+        if token.kind in {"comment", "hint"}:
+            parts += (between, token.text if token.kind == "hint" else " ")
+            continue
+        placeholder = f"${len(literals) + 1}"
+        if token.kind == "number":
+            text = token.text
+            if (unsigned := _without_sign(between, before)) is not None:
+                between, text = unsigned, f"-{text}"
+            literal, its_type = _number(text)
+            placeholder += f"::{its_type}" if is_postgresql else ""
+        else:
+            literal, its_type = _text(token), "text"
+            if token.kind == "bits":
                 placeholder += "::bit varying" if is_postgresql else ""
             elif before in _TYPED and is_postgresql:
                 start = between.lower().rfind(before)
                 placeholder = f"CAST({placeholder} AS {between[start:].strip()})"
                 between = between[:start]
-            literals.append(_text(text, str(token)))
-            types.append("text")
-            parts += (between, placeholder)
-            done = found.end()
-        before = text
-    parts.append(statement[done:])
-    return Lifted(_collapsed("".join(parts)), tuple(literals), tuple(types), kind)
+        literals.append(literal)
+        types.append(its_type)
+        parts += (between, placeholder)
+    return Lifted(_collapsed("".join([*parts, statement[done:]])), tuple(literals), tuple(types), kind)
 
 
 def _without_sign(between: str, before: str) -> str | None:
@@ -267,14 +273,15 @@ def _number(text: str) -> tuple[int | float | str, str]:
     return number if repr(number) == text else text, "numeric"
 
 
-def _text(text: str, kind: str) -> str:
+def _text(token: Token) -> str:
     """What a literal says."""
-    if kind in {"dollar", "tag"}:
+    text = token.text
+    if token.kind == "dollar":
         mark = text.index("$", 1) + 1
         return text[mark:-mark]
     start = min(found for quote in "'\"" if (found := text.find(quote)) >= 0)
     inside = text[start + 1 : -1]
-    if kind == "escaped":
+    if token.kind == "escaped":
         quote = text[start]
         return _ESCAPE.sub(lambda found: _escaped(found.group(), quote), inside)
     return inside.replace("''", "'")
