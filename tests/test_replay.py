@@ -271,3 +271,24 @@ def test_what_is_not_answered_in_time_is_unknown_and_its_session_goes_on(cli: Cl
     assert ended.exit_code == 0, ended.err
     counts = summary_of(tmp_path / "out")["counts"]
     assert [counts[name] for name in ("started", "ok", "timeout", "unknown")] == [2, 1, 1, 1]
+
+
+def test_answers_of_two_targets_are_compared(cli: Cli, urls: tuple[str, str], tmp_path: Path) -> None:
+    mine, somebody = urls
+    target = _engine.Target(mine)
+    change(target, "INSERT INTO t VALUES (1, 10), (2, 20), (3, 30)")
+    change(target, "INSERT INTO somebody.t VALUES (1, 10), (2, 21)")
+    recording = Recording()
+    for number in range(1, 4):
+        recording.add(number / 100, number, READ_NUMBER, [number])
+    trace = recording.write(tmp_path / "trace")
+    for other, differences in ((somebody, [1, 1]), (mine, [0, 0])):
+        out = tmp_path / f"out-{sum(differences)}"
+        arguments = ("--reads-only", "--compare-with", other, "--out", out, "--no-open", "--json")
+        ended = cli("traffic", "replay", trace, mine, *arguments)
+        assert ended.exit_code == 0, ended.err
+        summary = json.loads(ended.out)
+        assert summary["answers_equal"] == (sum(differences) == 0)
+        (answers,) = summary["result"]["answers"]
+        assert answers["compared"] == 3
+        assert [answers["rows_differ"], answers["values_differ"]] == differences

@@ -58,7 +58,9 @@ class Template(_Part):
     number: int
     statement: str = Field(description="With $1, $2, … in the places of literals.")
     kind: TemplateKind
-    parameters: list[str] = Field(default=[], description="Types of the literals, in order: number, text, boolean, null, or mixed.")
+    parameters: list[str] = Field(
+        default=[], description="Types of the literals, in order: number, text, boolean, null, or mixed."
+    )
     tables: list[str] = Field(default=[], description="The tables that it names, as it writes them.")
 
 
@@ -127,9 +129,7 @@ class StatementWriter:
     def __enter__(self) -> "StatementWriter":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
         self._writer.close()
         if error is not None:
             self._unsorted.unlink()

@@ -182,18 +182,19 @@ def _variant(folder: Path, target: TargetSpec, out: Path, label: str = "") -> Va
 
 
 def check_target(work: ReplayWork, target: Target) -> None:
-    """Raises UsageError where writes would not stay in a namespace of ours; nothing is changed or executed."""
-    if work.writes != "namespace":
-        return
+    """Raises UsageError where writes would not stay in a namespace of ours, or the target cannot be replayed at; nothing is changed or
+    executed.
+    """
+    guarded = work.planned if work.writes == "namespace" else []
     at = f"--target {work.variant.target.text}"
     namespace = work.variant.namespace_at_url
-    if target.marker() is None:
+    if guarded and target.marker() is None:
         raise UsageError(
             f"{at}: sensorbench did not create the namespace {namespace}, so writes are not replayed there; name one that a run "
             "of sensorbench left, replay reads alone (--reads-only), or let the statements write (--allow-writes)"
         )
-    changing = [number for number, template in enumerate(work.planned) if _may_change(template)]
-    reading = [number for number, template in enumerate(work.planned) if template.kind == "read"]
+    changing = [number for number, template in enumerate(guarded) if _may_change(template)]
+    reading = [number for number, template in enumerate(guarded) if template.kind == "read"]
     for check in json.loads(target.check_writes(json.dumps(work.engine_templates()), changing, reading)):
         if check["problem"] is not None:
             template = work.planned[check["template"]]
