@@ -27,6 +27,7 @@ class PlannedTemplate(SummaryPart):
     name: str = Field(description="What the operations of the run are called that are of it.")
     kind: Literal["read", "write", "begin", "commit", "rollback", "other"]
     statement: str
+    statements: int = Field(description="How many the trace has of it.")
     is_left_out: bool = Field(description="None of its statements were replayed (--reads-only).")
 
 

@@ -50,8 +50,15 @@ pub(super) struct Handed {
 pub(super) async fn run(sessions: Rc<Sessions>, number: u32, mut queue: UnboundedReceiver<Handed>) {
     let connection = sessions.connector.connect().await;
     let free_ns = sessions.clock.now_ns();
-    let mut session =
-        Session { sessions: &sessions, number, connection: Some(connection), lost: None, free_ns, rows: Rows::default() };
+    let mut session = Session {
+        sessions: &sessions,
+        number,
+        connection: Some(connection),
+        begun: None,
+        lost: None,
+        free_ns,
+        rows: Rows::default(),
+    };
     while let Some(handed) = queue.recv().await {
         sessions.queued.set(sessions.queued.get() - 1);
         sessions.changed.notify_one();
@@ -69,7 +76,9 @@ struct Session<'a> {
     number: u32,
     /// The connection, or why there is none; None when another one is to be opened.
     connection: Option<Result<Box<dyn ReplayConnection>, DriverError>>,
-    /// The transaction that was lost with its connection.
+    /// The transaction of the last statement that succeeded.
+    begun: Option<i64>,
+    /// The transaction that did not begin, or was lost with its connection. Outside of it, what is left of it would be something else.
     lost: Option<i64>,
     /// Since when the session has nothing to do.
     free_ns: u64,
@@ -79,21 +88,21 @@ struct Session<'a> {
 impl Session<'_> {
     async fn execute(&mut self, handed: Handed) {
         let sessions = self.sessions;
-        if self.connection.is_none() {
+        let is_lost = handed.statement.transaction.is_some() && self.lost == handed.statement.transaction;
+        if self.connection.is_none() && !is_lost {
             self.connection = Some(sessions.connector.connect().await);
             self.free_ns = sessions.clock.now_ns();
         }
         sessions.shared.dispatcher.count_started();
         let start_ns = sessions.clock.now_ns();
-        let is_lost = handed.statement.transaction.is_some() && self.lost == handed.statement.transaction;
         match self.connection.take() {
-            _ if is_lost => {
-                let lost = DriverError::Connection("not sent: its transaction was lost with its connection".to_owned());
-                self.end(&handed, start_ns, Err(lost));
+            Some(Ok(connection)) if !is_lost => self.execute_on(connection, &handed, start_ns).await,
+            Some(Err(error)) if !is_lost => self.end(&handed, start_ns, Err(error)),
+            connection => {
+                self.connection = connection;
+                let why = "not sent: its transaction did not begin, or was lost with its connection";
+                self.end(&handed, start_ns, Err(DriverError::Statement(why.to_owned())));
             }
-            Some(Ok(connection)) => self.execute_on(connection, &handed, start_ns).await,
-            Some(Err(error)) => self.end(&handed, start_ns, Err(error)),
-            None => unreachable!("a connection was tried to be opened"),
         }
         self.free_ns = self.free_ns.max(sessions.clock.now_ns());
     }
@@ -135,6 +144,11 @@ impl Session<'_> {
     /// Puts down what became of a statement.
     fn end(&mut self, handed: &Handed, start_ns: u64, result: Result<u64, DriverError>) {
         let sessions = self.sessions;
+        match (&result, handed.statement.transaction) {
+            (Ok(_), transaction) => self.begun = transaction,
+            (Err(_), Some(transaction)) if self.begun != Some(transaction) => self.lost = Some(transaction),
+            _ => {}
+        }
         let mut end_ns = sessions.clock.now_ns();
         let outcome = Outcome::of(&result.as_ref().map(|_| ()).map_err(Clone::clone));
         if outcome == Outcome::Timeout {

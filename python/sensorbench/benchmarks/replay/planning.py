@@ -1,14 +1,14 @@
 """The plan of a replay, and what is refused of it before anything is sent."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NotRequired, TypedDict
 
 from sensorbench._engine import Target
 from sensorbench.benchmarks.replay.options import ReplayOptions
-from sensorbench.benchmarks.replay.recorded import Sessions, TraceCopy, copies_of, overlap, sessions_of
+from sensorbench.benchmarks.replay.recorded import Sessions, TraceCopy, copies_of, counts_of_templates, overlap, sessions_of
 from sensorbench.compat.targets import lasting_target
 from sensorbench.errors import UsageError
 from sensorbench.results.manifest import MEASURE
@@ -142,7 +142,7 @@ def plan_replay(
     """
     trace = read_trace(folder)
     target = lasting_target(target_text)
-    planned = _planned(trace, reads_only=options.reads_only)
+    planned = _planned(trace, counts_of_templates(statements_file(folder)), reads_only=options.reads_only)
     changing = [template for template in planned if _may_change(template)]
     writes: WritePermission = "none"
     if changing:
@@ -182,18 +182,19 @@ def _variant(folder: Path, target: TargetSpec, out: Path, label: str = "") -> Va
 
 
 def check_target(work: ReplayWork, target: Target) -> None:
-    """Raises UsageError where writes would not stay in a namespace of ours; nothing is changed or executed."""
-    if work.writes != "namespace":
-        return
+    """Raises UsageError where writes would not stay in a namespace of ours, or the target cannot be replayed at; nothing is changed or
+    executed.
+    """
+    guarded = work.planned if work.writes == "namespace" else []
     at = f"--target {work.variant.target.text}"
     namespace = work.variant.namespace_at_url
-    if target.marker() is None:
+    if guarded and target.marker() is None:
         raise UsageError(
             f"{at}: sensorbench did not create the namespace {namespace}, so writes are not replayed there; name one that a run "
             "of sensorbench left, replay reads alone (--reads-only), or let the statements write (--allow-writes)"
         )
-    changing = [number for number, template in enumerate(work.planned) if _may_change(template)]
-    reading = [number for number, template in enumerate(work.planned) if template.kind == "read"]
+    changing = [number for number, template in enumerate(guarded) if _may_change(template)]
+    reading = [number for number, template in enumerate(guarded) if template.kind == "read"]
     for check in json.loads(target.check_writes(json.dumps(work.engine_templates()), changing, reading)):
         if check["problem"] is not None:
             template = work.planned[check["template"]]
@@ -203,7 +204,7 @@ def check_target(work: ReplayWork, target: Target) -> None:
             )
 
 
-def _planned(trace: Trace, *, reads_only: bool) -> list[PlannedTemplate]:
+def _planned(trace: Trace, counts: Mapping[int, int], *, reads_only: bool) -> list[PlannedTemplate]:
     """The templates in the order of their numbers. Raises UsageError where numbers are missing."""
     by_number = {template.number: template for template in trace.templates}
     if sorted(by_number) != list(range(len(by_number))):
@@ -214,6 +215,7 @@ def _planned(trace: Trace, *, reads_only: bool) -> list[PlannedTemplate]:
             name=f"t{number:0{width}}",
             kind=by_number[number].kind,
             statement=by_number[number].statement,
+            statements=counts.get(number, 0),
             is_left_out=reads_only and by_number[number].kind != "read",
         )
         for number in range(len(by_number))
@@ -224,7 +226,7 @@ def _may_change(template: PlannedTemplate) -> bool:
     """Whether statements of a template may change something, as far as its kind says. A transaction that is begun as READ WRITE would
     take back that the session may only read.
     """
-    if template.is_left_out or template.kind == "read":
+    if template.is_left_out or not template.statements or template.kind == "read":
         return False
     return template.kind not in _CONTROL or "write" in template.statement.lower()
 

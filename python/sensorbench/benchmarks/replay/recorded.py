@@ -63,6 +63,16 @@ def sessions_of(statements: Path, left_out: Collection[int]) -> Sessions:
     )
 
 
+def counts_of_templates(statements: Path) -> dict[int, int]:
+    """How many statements of a file each template has, by its number. Raises UsageError."""
+    with duckdb.connect() as workbench:
+        try:
+            counted = "SELECT template, count(*) FROM read_parquet(?) GROUP BY template"
+            return dict(workbench.execute(counted, [str(statements)]).fetchall())
+        except duckdb.Error as error:
+            raise UsageError(f"{statements}: {error}") from None
+
+
 @dataclass(frozen=True)
 class TraceCopy:
     """A copy of the trace: how much later than the first it comes (s of the replay), and the share of its sessions that are replayed."""

@@ -30,9 +30,10 @@ class ReplayBenchmark(Benchmark[ReplayWork, ReplayManifest, ManifestWriter[Repla
         return running_servers(plan.variants, progress, pin=False)
 
     def check(self, plan: ReplayWork, servers: Servers, owner: Owner) -> None:
-        """Raises UsageError where statements would write outside of a namespace of ours."""
+        """Raises UsageError where statements would write outside of a namespace of ours, or a target cannot be replayed at."""
         del owner
-        check_target(plan, servers.at_their_urls([plan.variant])[0].engine_target())
+        for variant in servers.at_their_urls(plan.variants):
+            check_target(plan, variant.engine_target())
 
     def describe(self, plan: ReplayWork, servers: Servers) -> Description[PlannedReplay]:
         """The trace, and how it is replayed."""

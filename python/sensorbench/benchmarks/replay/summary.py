@@ -11,10 +11,10 @@ from sensorbench.results.summary.envelope import Caveats, envelope
 from sensorbench.results.summary.replay import Percentiles, ReplayCounts, ReplayedTemplate, ReplayFigures, ReplaySummary
 from sensorbench.runner import health_of_client, warn_of_client
 
-# A replayer whose own lag has a p99 above this is late (s).
-LATE_S = 1e-3
-# A target that makes a larger share of the statements start late cannot keep up with the recorded pace.
-LATE_SHARE = 0.01
+# Where a larger share of the statements started late (by LATE_S or more), the recorded pace was not kept.
+LATE_S, LATE_SHARE = 1e-3, 0.01
+# It was the replayer who was late where the p99 of its own lag is more than this share of that of all statements.
+OWN_SHARE = 0.5
 
 
 def summarise_replay(result: ReplayResult) -> ReplaySummary:
@@ -25,7 +25,7 @@ def summarise_replay(result: ReplayResult) -> ReplaySummary:
     totals = run.manifest.totals if run else None
     own_lag = _percentiles(totals.timer_lag_ns) if totals else None
     counts = _counts(manifest.plan.statements, phase, health)
-    late_because = _late_because(own_lag, health, counts)
+    late_because = _late_because(own_lag, phase, health)
     caveats = Caveats(damaged_files(run) if run else [])
     warn_of_client(caveats, health.model_copy(update={"dropped": 0}))
     _warn(caveats, late_because, own_lag, counts, result)
@@ -76,11 +76,15 @@ def _counts(statements: int, phase: PhaseFigures | None, health: ClientHealth) -
 
 
 def _late_because(
-    own_lag: Percentiles | None, health: ClientHealth, counts: ReplayCounts
+    own_lag: Percentiles | None, phase: PhaseFigures | None, health: ClientHealth
 ) -> Literal["nobody", "replayer", "target"]:
-    if own_lag and own_lag.p99 > LATE_S:
-        return "replayer"
-    return "target" if health.late > LATE_SHARE * counts.started else "nobody"
+    """Who made statements start late, if more than a few did."""
+    if phase is None or health.late <= LATE_SHARE * phase.started:
+        return "nobody"
+    lags = [figures["schedule_lag_ns"] for figures in phase.operations.values()]
+    lag_s = max((lag["p99"] / 1e9 for lag in lags if lag), default=0.0)
+    own_lag_s = own_lag.p99 if own_lag else 0.0
+    return "replayer" if own_lag_s > max(LATE_S, OWN_SHARE * lag_s) else "target"
 
 
 def _warn(
