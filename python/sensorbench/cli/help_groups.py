@@ -22,7 +22,7 @@ PANELS: dict[str, tuple[str, ...]] = {
         "tsbs",
     ),
     "Decide": ("databases", "choose", "recommend"),
-    "Read results": ("report", "compare", "gate", "history", "claims"),
+    "Read results": ("report", "watch", "compare", "gate", "history", "claims"),
     "Publish results": ("bundle", "verify", "site"),
     "Data": ("data", "schema", "operations"),
     "Servers": ("lab", "target"),
@@ -50,6 +50,7 @@ _NO_TABLES = {
     ("lab", "remove-node"),
     ("lab", "down"),
     ("target", "clean"),
+    ("watch",),
     ("history", "plot"),
     ("history", "export"),
 }
