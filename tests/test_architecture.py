@@ -65,7 +65,7 @@ MAY_IMPORT = {
     "history": {"benchmarks.comparison"} | _BASE,
     "bundles": {"benchmarks.comparison"} | _RUNNER,
     "app": {"bundles", "history", "catalog", "claims", "studies", "report", "benchmarks.doctor"} | _BENCHMARKS,
-    "api": {"app", "studies", "report", "benchmarks.factors", "lifecycle", "runner"} | _BASE,
+    "api": {"app", "history", "studies", "report", "benchmarks.factors", "lifecycle", "runner"} | _BASE,
     "cli": {"history", "app", "claims", "studies", "advisor", "catalog", "report", "benchmarks.doctor"} | _BENCHMARKS,
 }
 

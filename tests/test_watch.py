@@ -105,7 +105,7 @@ def test_live_figures_are_those_of_the_results(followed: tuple[Path, Followed]) 
     live = follower.events
     assert live[-1] == {"kind": "over"}
     begun = [event["run"] for event in of_kind(live, "begin")]
-    assert begun == ["load", "runs/001"]
+    assert begun == ["populate", "runs/001"]
     assert [(event["run"], event["status"]) for event in of_kind(live, "end")] == [(run, "complete") for run in begun]
     totals = read_run(folder / "runs/001").manifest.totals
     assert totals is not None

@@ -10,6 +10,8 @@ from .api.errors import (
     UsageError,
 )
 from .api.figures import Figure
+from .api.gate import gate
+from .api.history import add_to_history, read_history
 from .api.progress import Progress
 from .api.results import ComparisonResults, MeasuredResults, Results, SeriesResults, Variant, read
 from .api.rows import Rows
@@ -36,8 +38,11 @@ __all__ = [
     "SeriesResults",
     "UsageError",
     "Variant",
+    "add_to_history",
     "compare",
+    "gate",
     "read",
+    "read_history",
     "run",
     "study",
 ]

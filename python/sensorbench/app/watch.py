@@ -14,8 +14,8 @@ from sensorbench.errors import UsageError
 from sensorbench.interrupts import held_back
 from sensorbench.progress import ProgressReporter
 from sensorbench.report.watch import watch_page
-from sensorbench.results import has_results, kind_of, read_run
-from sensorbench.results.manifest import MANIFEST_FILE
+from sensorbench.results import has_results
+from sensorbench.results.reader import runs_anywhere_below
 from sensorbench.runner import FeedEnd, LiveFeed, publish_stored, published_to
 
 LOOPBACK = "127.0.0.1"
@@ -64,11 +64,11 @@ def replayed(folder: Path, port: int) -> Iterator[str]:
     """
     if not has_results(folder):
         raise UsageError(f"{folder}: there are no results; expected a folder that --out of a benchmark named")
-    runs = [read_run(manifest.parent) for manifest in folder.rglob(MANIFEST_FILE) if kind_of(manifest.parent) == "run"]
+    runs = runs_anywhere_below(folder)
     if not runs:
         raise UsageError(f"{folder}: the results have no run of the load generator that could be replayed")
     feed = LiveFeed(folder)
-    for run in sorted(runs, key=lambda run: (run.manifest.created, run.folder)):
+    for run in runs:
         publish_stored(run, feed)
     feed.publish(FeedEnd())
     with _served(feed, port, "--port", is_live=False) as address:

@@ -66,7 +66,7 @@
     const end = endOf(run), last = until === null ? end : Math.min(until, end);
     const rows = seconds(run, byId("operation").value, last);
     const cpu = run.cpu.filter((row) => row.time_s <= last);
-    const events = run.events.filter((row) => row.time_s <= last);
+    const events = [...phases(run), ...run.events].filter((row) => row.time_s <= last).sort((a, b) => a.time_s - b.time_s);
     const processes = [...new Set(cpu.map((row) => row.process))];
     document.title = `${run.variant} – sensorbench`;
     byId("title").textContent = run.variant;
@@ -77,14 +77,22 @@
     chart("health", { late: perSecond(rows, "late") }, end, events);
     chart("cpu", Object.fromEntries(processes.map((name) => [name, cpu.filter((row) => row.process === name).map((row) => [row.time_s, row.cpus])])), end, events);
     byId("events").replaceChildren(...events.map(eventItem));
+    byId("no-events").hidden = events.length > 0;
     byId("replay").hidden = isLive && !isOver;
     byId("until").max = String(end);
     if (until === null) byId("until").value = String(end);
   }
 
+  /** When each phase of the run began, to the second in which its first operations ended. */
+  function phases(run) {
+    const found = new Map();
+    for (const row of run.intervals) found.set(row.phase, Math.min(found.get(row.phase) ?? Infinity, row.time_s));
+    return [...found].map(([name, time_s]) => ({ time_s, name: `phase: ${name}` }));
+  }
+
   function stateOf(run, last) {
     const said = run.status === "running" ? "goes on" : run.status;
-    const done = isLive && isOver ? " The command has ended: `sensorbench watch` with its results folder shows this page again." : "";
+    const done = isLive && isOver ? " The command has ended. sensorbench watch FOLDER shows this page again." : "";
     return `Run ${run.run}, repetition ${run.repetition}: ${said}, ${last.toFixed(1)} s.${done}`;
   }
 
@@ -114,7 +122,7 @@
       ["dropped arrivals", run.dropped === null || !isAtEnd ? "–" : run.dropped.toLocaleString("en"), run.dropped > 0 && isAtEnd],
       ["late starts", late.toLocaleString("en"), late > 0],
       [run.is_embedded ? "client and database CPUs" : "client CPUs", busy(latest("client")), !run.is_embedded && client > 0.8 * run.threads],
-      ["server CPUs", busy(latest("server"))],
+      ...(run.is_embedded ? [] : [["server CPUs", busy(latest("server"))]]),
     ];
     byId("tiles").replaceChildren(...shown.map(([name, value, warns]) => {
       const tile = document.createElement("div"), term = document.createElement("dt"), figure = document.createElement("dd");
