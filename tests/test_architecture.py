@@ -68,7 +68,7 @@ MAY_IMPORT = {
     "bundles": {"benchmarks.comparison"} | _RUNNER,
     "app": {"benchmarks.replay", "bundles", "history", "advisor", "catalog", "claims", "studies", "report", "benchmarks.doctor"}
     | _BENCHMARKS,
-    "api": {"app", "studies", "report", "benchmarks.factors", "lifecycle", "runner"} | _BASE,
+    "api": {"app", "history", "studies", "report", "benchmarks.factors", "lifecycle", "runner"} | _BASE,
     "cli": {"benchmarks.replay", "history", "app", "claims", "studies", "advisor", "catalog", "report", "benchmarks.doctor"}
     | _BENCHMARKS,
 }

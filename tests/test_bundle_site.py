@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-import subprocess
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
@@ -19,10 +18,10 @@ from sensorbench.report.site_data import PricePerHour
 from sensorbench.results.bundle import read_entry, read_index
 from sensorbench.results.manifest import now
 from sensorbench.results.summary.comparison import ComparisonSummary
+from tests.browser import dom_of
 from tests.conftest import Cli, run_main
 from tests.forging import edit_json, forged
 
-CHROMIUM = shutil.which("chromium")
 LIMIT_BYTES = 2_000_000
 
 
@@ -151,48 +150,26 @@ def test_a_rejected_bundle_makes_no_site(cli: Cli, study_bundle: Path, tmp_path:
     assert (ended.exit_code, "answers_equal" in ended.err, (tmp_path / "site").exists()) == (1, True, False)
 
 
-def dom_of(site: Path, fragment: str, profile: Path) -> str:
-    """The page as a browser has it, opened from the disk. Nothing goes to the console."""
-    options = ("--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-component-update")
-    ended = subprocess.run(
-        [
-            str(CHROMIUM),
-            "--headless",
-            *options,
-            "--disable-sync",
-            "--enable-logging=stderr",
-            f"--user-data-dir={profile}",
-            "--virtual-time-budget=3000",
-            "--dump-dom",
-            f"{(site / 'index.html').as_uri()}#{fragment}",
-        ],
-        capture_output=True,
-        encoding="utf-8",
-        timeout=120,
-        check=True,
-    )
-    assert "CONSOLE" not in ended.stderr, ended.stderr
-    # Without its own sources, in which words stand, too.
-    return re.sub(r"<script.*?</script>", "", ended.stdout, flags=re.DOTALL)
-
-
-@pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")
 def test_pages_in_a_browser(site: Path, tmp_path: Path) -> None:
     (bundle,), (comparison,) = data_of(site)["bundles"], data_of(site)["comparisons"]
+
+    def page(fragment: str) -> str:
+        return dom_of(f"{(site / 'index.html').as_uri()}#{fragment}", tmp_path)
+
     variants = [variant["title"] for variant in comparison["variants"]]
-    start = dom_of(site, "/", tmp_path)
+    start = page("/")
     assert all(f">{title}</a>" in start for title in variants)
     assert f"{len(variants)} variants in 1 comparisons, of 1 bundles" in start
-    filtered = dom_of(site, "/?database=fjall&load=no", tmp_path)
+    filtered = page("/?database=fjall&load=no")
     table = filtered.partition("<tbody>")[2]
     assert [title for title in variants if f">{title}</a>" in table] == [title for title in variants if title.startswith("fjall")]
     assert "Load and settle" in start
     assert "Load and settle" not in filtered
-    of_variant = dom_of(site, quote(f"/variant/{comparison['id']}/sqlite-natural"), tmp_path)
+    of_variant = page(quote(f"/variant/{comparison['id']}/sqlite-natural"))
     for words in ("SELECT", "load_query", "sensorbench verify", "Load-generator health", '<path d="M'):
         assert words in of_variant, words
     assert 'class="command"' in of_variant
-    of_study = dom_of(site, f"/study/{bundle['study']}", tmp_path)
+    of_study = page(f"/study/{bundle['study']}")
     assert "History over versions" in of_study
     assert "IOT-1" in of_study
-    assert "No bundle of this site has that" in dom_of(site, "/bundle/none", tmp_path)
+    assert "No bundle of this site has that" in page("/bundle/none")

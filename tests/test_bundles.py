@@ -22,6 +22,7 @@ from sensorbench.results.checksums import new_checksum_of
 from sensorbench.schemas import shipped_schemas
 from tests.conftest import Cli, forget_checksums, made_once, run_main
 from tests.forging import bundle_of, edit_json, forged, runs_in, set_column
+from tests.programs import have_ssh_keygen
 
 # Two variants at a rate, after a warm-up: what there is to forge.
 OPEN_LOOP = """
@@ -313,9 +314,10 @@ def test_a_schema_file_that_was_changed_since_is_refused(cli: Cli, tmp_path: Pat
 # Signatures.
 
 
-def test_a_signature_is_of_an_allowed_signer(cli: Cli, open_loop_results: Path, open_loop: Path, tmp_path: Path) -> None:
-    if shutil.which("ssh-keygen") is None:
-        pytest.skip("there is no ssh-keygen")
+def test_a_signature_is_of_an_allowed_signer(
+    cli: Cli, open_loop_results: Path, open_loop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    have_ssh_keygen(monkeypatch)
     for name in ("mine", "other"):
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", name, "-f", tmp_path / name], check=True)
         allowed = f"{name}@lab {(tmp_path / f'{name}.pub').read_text(encoding='utf-8')}"

@@ -10,7 +10,7 @@ from benches.history import gate_shares
 
 from sensorbench.analysis.gate import GateLook, control_differs, decidable_margin, decide, detectable, look_levels, looks_until
 from sensorbench.analysis.intervals import Interval
-from tests.conftest import Cli
+from tests.conftest import Cli, server_url
 
 SCHEMA = """
 database = "sqlite"
@@ -101,6 +101,30 @@ def test_a_setting_that_costs_is_found_and_named(cli: Cli, experiment: Path, tmp
     assert ended.exit_code == 1, ended.err
     assert "slower: new_flow is" in ended.err
     assert "synchronous: 0 → 3" in ended.out
+
+
+def test_a_dropped_index_of_a_server_is_found_and_named(cli: Cli, lab_servers: object, tmp_path: Path) -> None:
+    readings = (
+        SCHEMA.replace('"sqlite"', '"postgresql"')
+        .replace("time INTEGER", "time timestamptz")
+        .replace("value REAL", "value float8")
+    )
+    for name, settle in (("indexed", INDEX), ("heap", '"ANALYZE"')):
+        (tmp_path / f"{name}.toml").write_text(readings.format(settle=settle), encoding="utf-8")
+    experiment = tmp_path / "experiment.toml"
+    target = server_url("postgresql", "sensorbench_gate")
+    of_server = (
+        EXPERIMENT.format(docs=DOCS)
+        .replace('url = "sqlite"', f'url = "{target}"')
+        .replace("mean_of_hour = 9, new_flow = 1", "mean_of_hour = 1")
+    )
+    experiment.write_text(of_server, encoding="utf-8")
+    ended = cli("gate", experiment, "--head", "heap.toml", "--margin", "0.2", "--out", tmp_path / "out", "--no-open")
+    assert ended.exit_code == 1, ended.err
+    assert "error: slower: mean_of_hour is" in ended.err
+    assert "access of mean_of_hour" in ended.out
+    (found,) = json.loads((tmp_path / "out" / "gate.json").read_text(encoding="utf-8"))["operations"]
+    assert found["ratio"]["low"] > 1.2
 
 
 def test_a_budget_that_is_over_is_undecided_and_said(cli: Cli, experiment: Path, tmp_path: Path) -> None:

@@ -11,6 +11,8 @@ from .api.errors import (
     UsageError,
 )
 from .api.figures import Figure
+from .api.gate import gate
+from .api.history import add_to_history, read_history
 from .api.progress import Progress
 from .api.results import ComparisonResults, MeasuredResults, Results, SeriesResults, Variant, read
 from .api.rows import Rows
@@ -38,9 +40,12 @@ __all__ = [
     "UsageError",
     "Variant",
     "Verified",
+    "add_to_history",
     "bundle",
     "compare",
+    "gate",
     "read",
+    "read_history",
     "run",
     "study",
     "verify",

@@ -92,9 +92,9 @@ def run(
         "repetitions_per_block": repetitions_per_block,
         "disk_reserve": disk_reserve,
     }
-    with _called("run", str(file), given, folder):
+    with called("run", str(file), given, folder):
         resources = ServerOptions.model_validate({"server_memory": server_memory, "server_cpus": server_cpus}).resources
-        texts = [f"{key}={_toml(value)}" for key, value in (changes or {}).items()]
+        texts = [f"{key}={toml(value)}" for key, value in (changes or {}).items()]
         swept = {key: [str(value) for value in values] for key, values in (sweeps or {}).items()}
         blocks = BlockOptions.model_validate(
             {"one_at_a_time": one_at_a_time, "repetitions_per_block": repetitions_per_block, "disk_reserve": disk_reserve}
@@ -161,7 +161,7 @@ def study(
     _require_out(resume, out)
     folder = Path(out) if out is not None else new_results_folder(name)
     reporter = reporter_for(progress)
-    with _called("study", name, {"out": str(folder), **options}, folder):
+    with called("study", name, {"out": str(folder), **options}, folder):
         if kind == "factors":
             _run_factors(name, _validated(FactorOptions, name, options), folder, reporter, resume=resume)
         else:
@@ -200,7 +200,7 @@ def _require_out(resume: bool, out: str | Path | None) -> None:
 
 
 @contextmanager
-def _called(function: str, first: str, arguments: Mapping[str, object], folder: Path) -> Iterator[None]:
+def called(function: str, first: str, arguments: Mapping[str, object], folder: Path) -> Iterator[None]:
     """A call that measures: manifests say which it was, and what fails says where its results are."""
     shown = ", ".join([repr(first), *(f"{name}={value!r}" for name, value in arguments.items() if value)])
     try:
@@ -211,10 +211,10 @@ def _called(function: str, first: str, arguments: Mapping[str, object], folder: 
         raise
 
 
-def _toml(value: object) -> str:
+def toml(value: object) -> str:
     """A value as TOML has it."""
     if isinstance(value, Mapping):
-        return f"{{ {', '.join(f'{json.dumps(str(key))} = {_toml(inner)}' for key, inner in value.items())} }}"
+        return f"{{ {', '.join(f'{json.dumps(str(key))} = {toml(inner)}' for key, inner in value.items())} }}"
     if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_toml, value))}]"
+        return f"[{', '.join(map(toml, value))}]"
     return json.dumps(value, ensure_ascii=False)

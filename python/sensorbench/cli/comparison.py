@@ -6,9 +6,23 @@ import typer
 
 from sensorbench.app.study import dry_run_study
 from sensorbench.app.study import run_study as run_and_report_study
+from sensorbench.app.watch import live_page
 from sensorbench.cli.dry_run import show_budget, show_dry_run
 from sensorbench.cli.model_options import takes
-from sensorbench.cli.options import DropAfter, DryRun, Json, NoOpen, NoPilot, Out, Replace, Resume, require_out
+from sensorbench.cli.options import (
+    DropAfter,
+    DryRun,
+    Json,
+    Live,
+    LivePort,
+    NoOpen,
+    NoPilot,
+    Out,
+    Replace,
+    Resume,
+    live_port,
+    require_out,
+)
 from sensorbench.cli.output import print_outcome, show_written
 from sensorbench.cli.printing import print_json
 from sensorbench.paths import new_results_folder
@@ -26,6 +40,8 @@ def run_study(
     resume: Resume = False,
     replace: Replace = False,
     drop_after: DropAfter = False,
+    live: Live = False,
+    port: LivePort = None,
     dry_run: DryRun = False,
     no_pilot: NoPilot = False,
     no_open: NoOpen = False,
@@ -51,15 +67,17 @@ def run_study(
         if not json and isinstance(summary, ComparisonSummary):
             print_outcome(summary, page)
 
-    run_and_report_study(
-        require_study(name),
-        options,
-        folder,
-        ProgressReporter(),
-        show,
-        show_part,
-        show_budget,
-        resume=resume,
-        replace=replace,
-        drop_after=drop_after,
-    )
+    reporter = ProgressReporter()
+    with live_page(folder, live_port(live, port), reporter):
+        run_and_report_study(
+            require_study(name),
+            options,
+            folder,
+            reporter,
+            show,
+            show_part,
+            show_budget,
+            resume=resume,
+            replace=replace,
+            drop_after=drop_after,
+        )

@@ -12,6 +12,7 @@ from sensorbench.analysis.elasticity import MIN_SETS, Elasticity, Sets, Stabilit
 from sensorbench.app import elasticity as clusters
 from sensorbench.app import reports
 from sensorbench.app.elasticity import run_cluster, run_works, works_in_order
+from sensorbench.app.watch import live_page
 from sensorbench.benchmarks.elasticity import (
     ElasticityOptions,
     ElasticitySpec,
@@ -21,7 +22,7 @@ from sensorbench.benchmarks.elasticity import (
 )
 from sensorbench.cli.dry_run import length, show_dry_run
 from sensorbench.cli.model_options import takes
-from sensorbench.cli.options import DropAfter, DryRun, Json, NoOpen, Out, Replace, Resume
+from sensorbench.cli.options import DropAfter, DryRun, Json, Live, LivePort, NoOpen, Out, Replace, Resume, live_port
 from sensorbench.cli.output import (
     print_claims,
     published_claims_as_json,
@@ -164,6 +165,8 @@ def run_study(
     resume: Resume = False,
     replace: Replace = False,
     drop_after: DropAfter = False,
+    live: Live = False,
+    port: LivePort = None,
     dry_run: DryRun = False,
     no_open: NoOpen = False,
     json: Json = False,
@@ -182,7 +185,10 @@ def run_study(
     if dry_run:
         _show_plan_of_study(options, folder, reporter, as_json=json)
         return
-    clusters.run_study(file, options, folder, reporter, deadline=deadline, resume=resume, replace=replace, drop_after=drop_after)
+    with live_page(folder, live_port(live, port), reporter):
+        clusters.run_study(
+            file, options, folder, reporter, deadline=deadline, resume=resume, replace=replace, drop_after=drop_after
+        )
     show_elasticity_comparison(works_of(folder), folder, no_open=no_open, as_json=json)
 
 

@@ -6,9 +6,23 @@ from typing import Annotated
 import typer
 
 from sensorbench.app.comparison import dry_run_experiment, run_comparison_and_report
+from sensorbench.app.watch import live_page
 from sensorbench.cli.dry_run import show_dry_run
 from sensorbench.cli.model_options import takes
-from sensorbench.cli.options import DropAfter, DryRun, Json, NoOpen, NoPilot, Out, Replace, Resume, require_out
+from sensorbench.cli.options import (
+    DropAfter,
+    DryRun,
+    Json,
+    Live,
+    LivePort,
+    NoOpen,
+    NoPilot,
+    Out,
+    Replace,
+    Resume,
+    live_port,
+    require_out,
+)
 from sensorbench.cli.output import show_comparison
 from sensorbench.paths import new_results_folder
 from sensorbench.progress import ProgressReporter
@@ -25,6 +39,8 @@ def run(
     resume: Resume = False,
     replace: Replace = False,
     drop_after: DropAfter = False,
+    live: Live = False,
+    port: LivePort = None,
     dry_run: DryRun = False,
     no_pilot: NoPilot = False,
     no_open: NoOpen = False,
@@ -48,5 +64,6 @@ def run(
         blocks=options,
     )
     reporter.say(f"{comparison.title}: variants: {len(comparison.variants)}, results go to {out}")
-    written = run_comparison_and_report(comparison, out, reporter, resume=resume, replace=replace, drop_after=drop_after)
+    with live_page(out, live_port(live, port), reporter):
+        written = run_comparison_and_report(comparison, out, reporter, resume=resume, replace=replace, drop_after=drop_after)
     show_comparison(written, no_open=no_open, as_json=json)

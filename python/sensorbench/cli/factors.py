@@ -7,10 +7,11 @@ from rich.table import Table
 
 from sensorbench.app import reports
 from sensorbench.app.run import run_and_report
+from sensorbench.app.watch import live_page
 from sensorbench.benchmarks.factors import FactorOptions, FactorsBenchmark, FactorsPlan, estimate_factors
 from sensorbench.cli.dry_run import length, show_dry_run
 from sensorbench.cli.model_options import takes
-from sensorbench.cli.options import DryRun, Json, NoOpen, Out, Resume, require_out
+from sensorbench.cli.options import DryRun, Json, Live, LivePort, NoOpen, Out, Resume, live_port, require_out
 from sensorbench.cli.output import (
     published_claims_as_json,
     show_written,
@@ -61,6 +62,8 @@ def run_study(
     options: FactorOptions,
     out: Out = None,
     resume: Resume = False,
+    live: Live = False,
+    port: LivePort = None,
     dry_run: DryRun = False,
     no_open: NoOpen = False,
     json: Json = False,
@@ -79,7 +82,8 @@ def run_study(
         f"{plan.file.title}: {plan.bench.records:,} records, {len(plan.cells())} configurations under their loads, {formatting.counted(plan.first_rounds, 'round')}, "
         f"each on fresh servers; results go to {folder}"
     )
-    written = run_and_report(FactorsBenchmark(), plan, folder, reporter, reports.FACTORS.write, resume=resume)
+    with live_page(folder, live_port(live, port), reporter):
+        written = run_and_report(FactorsBenchmark(), plan, folder, reporter, reports.FACTORS.write, resume=resume)
     show_written(written, print_factors, no_open=no_open, as_json=json)
 
 

@@ -23,7 +23,7 @@ PANELS: dict[str, tuple[str, ...]] = {
         "traffic",
     ),
     "Decide": ("databases", "choose", "recommend"),
-    "Read results": ("report", "compare", "gate", "history", "claims"),
+    "Read results": ("report", "watch", "compare", "gate", "history", "claims"),
     "Publish results": ("bundle", "verify", "site"),
     "Data": ("data", "schema", "operations"),
     "Servers": ("lab", "target"),
@@ -51,6 +51,7 @@ _NO_TABLES = {
     ("lab", "remove-node"),
     ("lab", "down"),
     ("target", "clean"),
+    ("watch",),
     ("history", "plot"),
     ("history", "export"),
 }

@@ -56,6 +56,7 @@ class _Commands(LazyGroup):
         "tsbs": ("tsbs:app", "Run TSBS's loads and queries by the names of its options."),
         "traffic": ("traffic:app", "Your own traffic: what clients sent to a database, recorded, described and replayed."),
         "report": ("report:report", "Write the report of results on disk again; also of those that were cut short."),
+        "watch": ("watch:watch", "Replay the runs of a benchmark second by second, in a page on 127.0.0.1, until Ctrl-C."),
         "compare": (
             "compare:compare",
             "Compare two results of one dataset and workload: which is faster, by how much, with which confidence interval.",

@@ -46,6 +46,19 @@ Metrics = Annotated[
     ),
 ]
 
+Live = Annotated[bool, typer.Option("--live", help="Serve a page on 127.0.0.1 meanwhile that shows the load as it goes on.")]
+LivePort = Annotated[
+    int | None,
+    typer.Option(
+        "--live-port", min=0, max=65535, help="Port of that page; a free one if not given. Implies --live.", show_default=False
+    ),
+]
+
+
+def live_port(live: bool, port: int | None) -> int | None:
+    """The port of the live page: 0 for a free one, None where no page was requested."""
+    return port if port is not None else (0 if live else None)
+
 
 def require_out(resume: bool, out: Path | None) -> None:
     """Raises UsageError for --resume without the folder that is gone on with."""

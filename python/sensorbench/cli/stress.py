@@ -9,11 +9,12 @@ import typer
 from sensorbench.app import reports
 from sensorbench.app.dry_run import dry_run_stress
 from sensorbench.app.run import run_and_report
+from sensorbench.app.watch import live_page
 from sensorbench.benchmarks.stress import CapacityOptions, StressBenchmark, StressOptions, plan_stress, request_rate
 from sensorbench.cli.dry_run import show_dry_run
 from sensorbench.cli.fail_on import FailOnLoad, check_load_conditions, fail_on_load, parse_load_conditions
 from sensorbench.cli.model_options import takes
-from sensorbench.cli.options import DropAfter, DryRun, Json, Metrics, NoOpen, NoPilot, Out, Replace
+from sensorbench.cli.options import DropAfter, DryRun, Json, Live, LivePort, Metrics, NoOpen, NoPilot, Out, Replace, live_port
 from sensorbench.cli.output import show_written
 from sensorbench.cli.printing import new_table, print_json
 from sensorbench.paths import new_results_folder
@@ -28,6 +29,8 @@ def run(
     options: StressOptions,
     fail_on: FailOnLoad = None,
     metrics: Metrics = None,
+    live: Live = False,
+    port: LivePort = None,
     out: Out = None,
     replace: Replace = False,
     drop_after: DropAfter = False,
@@ -37,7 +40,7 @@ def run(
     json: Json = False,
 ) -> None:
     """Hold rates one after the other. The load does not wait for answers."""
-    work = _Work(out or new_results_folder("stress"), fail_on, metrics, dry_run, no_pilot, no_open, json)
+    work = _Work(out or new_results_folder("stress"), fail_on, metrics, live_port(live, port), dry_run, no_pilot, no_open, json)
     _run(options, work, replace=replace, drop_after=drop_after)
 
 
@@ -46,6 +49,8 @@ def capacity(
     options: CapacityOptions,
     fail_on: FailOnLoad = None,
     metrics: Metrics = None,
+    live: Live = False,
+    port: LivePort = None,
     out: Out = None,
     replace: Replace = False,
     drop_after: DropAfter = False,
@@ -55,7 +60,7 @@ def capacity(
     json: Json = False,
 ) -> None:
     """Search the highest rate at which a target meets an objective. The load does not wait for answers."""
-    work = _Work(out or new_results_folder("capacity"), fail_on, metrics, dry_run, no_pilot, no_open, json)
+    work = _Work(out or new_results_folder("capacity"), fail_on, metrics, live_port(live, port), dry_run, no_pilot, no_open, json)
     _run(options, work, replace=replace, drop_after=drop_after)
 
 
@@ -66,6 +71,7 @@ class _Work:
     folder: Path
     fail_on: list[str] | None
     metrics: str | None
+    live_port: int | None
     dry_run: bool
     no_pilot: bool
     no_open: bool
@@ -83,7 +89,8 @@ def _run(options: StressOptions | CapacityOptions, work: _Work, *, replace: bool
             show_dry_run(dry_run_stress(options, plan, folder, reporter, has_pilot=not work.no_pilot), as_json=work.json)
             return
         reporter.say(f"{plan.work.described['data']}, results go to {folder}")
-        written = run_and_report(StressBenchmark(), plan, folder, reporter, reports.STRESS.write)
+        with live_page(folder, work.live_port, reporter):
+            written = run_and_report(StressBenchmark(), plan, folder, reporter, reports.STRESS.write)
     show_written(written, print_stress, no_open=work.no_open, as_json=work.json)
     fail_on_load(conditions, written[0].result)
 

@@ -10,6 +10,7 @@ import numpy as np
 from sensorbench.benchmarks.comparison import summarise, work_digest
 from sensorbench.errors import UsageError
 from sensorbench.history.machine import machine_of
+from sensorbench.history.one_target import ONE_TARGET_KINDS, result_of_one_target
 from sensorbench.results import ComparisonResult, RunResult, VariantManifest, kind_of, read_comparison
 from sensorbench.results.history_entries import HistoryFigure, HistoryHistogram, HistoryResult, HistoryVariant, Unit
 from sensorbench.results.latencies import interval_histograms
@@ -42,8 +43,13 @@ def collect(folder: Path, label: str = "") -> list[HistoryResult]:
         if not parts:
             raise UsageError(f"{folder}: no part of this series has results")
         return [_of_comparison(read_comparison(part), label) for part in parts.values()]
+    if kind in ONE_TARGET_KINDS:
+        return [result_of_one_target(folder, kind, label)]
     if kind not in {None, "comparison"}:
-        raise UsageError(f"{folder}: these are results of kind {kind!r}; a history takes those of `run`, `gate` and `study run`")
+        raise UsageError(
+            f"{folder}: these are results of kind {kind!r}; a history takes those of `run`, `gate`, `study run`, `stress`, `capacity`, "
+            "`tune`, `ycsb` and `cassandra-stress`"
+        )
     return [_of_comparison(read_comparison(folder), label)]
 
 

@@ -73,6 +73,12 @@ def elapsed_s(snapshot: Snapshot) -> float:
     return 0.0 if start_ns is None else (snapshot["now_ns"] - start_ns) / 1e9
 
 
+def in_flight(snapshot: Snapshot) -> int:
+    """How many operations have started and not ended."""
+    ended = sum(sum(report["counts"].values()) for phase in snapshot["phases"] for report in phase["operations"].values())
+    return max(0, sum(phase["started"] for phase in snapshot["phases"]) - ended)
+
+
 def snapshot_of(run: Run) -> Snapshot:
     """How far a run is by now."""
     snapshot: Snapshot = json.loads(run.snapshot())

@@ -301,6 +301,12 @@ def runs_below(folder: Path) -> list[Path]:
     return [run for run in sorted(folder.glob("*")) if is_stored(run / MANIFEST_FILE)]
 
 
+def runs_anywhere_below(folder: Path) -> list[RunResult]:
+    """The runs of the engine in results of any kind, in the order in which they began. Raises DamagedResultsError."""
+    runs = [read_run(manifest.parent) for manifest in folder.rglob(MANIFEST_FILE) if kind_of(manifest.parent) == "run"]
+    return sorted(runs, key=lambda run: (run.manifest.created, run.folder))
+
+
 def has_results(folder: Path) -> bool:
     """Whether results, or what is left of some, are in a folder: of a run, or of a benchmark."""
     return (folder / MANIFEST_FILE).exists() or (folder / SERIES_FILE).exists()

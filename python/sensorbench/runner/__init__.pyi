@@ -4,6 +4,7 @@ from .comparison import DATA_FOLDER, Comparison, ConnectedComparison, StallTest,
 from .drive import run_plan, write_started
 from .experiment_file import ExperimentFile, load_experiment, plan_experiment
 from .lengths import Length, LengthOrNone, Seconds, SecondsOrNone, seconds, seconds_or_none
+from .live import FeedEnd, LiveFeed, publish_stored, published_to
 from .load import LoadOrder, check_namespace, fingerprint_of, known_size, load_variant, noted
 from .memory import MemoryGuard
 from .monitor import CLIENT
@@ -70,8 +71,10 @@ __all__ = [
     "Database",
     "ExperimentFile",
     "ExperimentOptions",
+    "FeedEnd",
     "Length",
     "LengthOrNone",
+    "LiveFeed",
     "LoadOrder",
     "MemoryGuard",
     "Observer",
@@ -136,6 +139,8 @@ __all__ = [
     "planned_operation",
     "planned_operations",
     "prepare_tables",
+    "publish_stored",
+    "published_to",
     "run_manifest",
     "run_plan",
     "run_to_end",

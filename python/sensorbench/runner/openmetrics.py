@@ -12,7 +12,7 @@ from prometheus_client.registry import Collector
 from sensorbench._engine import Run
 from sensorbench.errors import UsageError
 from sensorbench.interrupts import held_back
-from sensorbench.results.engine_report import OperationReport, PhaseReport, Snapshot
+from sensorbench.results.engine_report import OperationReport, PhaseReport, Snapshot, in_flight
 from sensorbench.results.manifest import OUTCOMES
 from sensorbench.runner.run import Observer
 
@@ -90,7 +90,7 @@ class LoadMetrics(Collector):
         started, dropped = (sum(phase[key] for phase in phases) for key in _ARRIVALS)
         yield CounterMetricFamily("sensorbench_operations_started", "Operations that were started.", value=started)
         yield CounterMetricFamily("sensorbench_operations_dropped", "Operations that were due and never started.", value=dropped)
-        yield GaugeMetricFamily("sensorbench_operations_in_flight", "Operations in flight.", value=_concurrency(snapshot))
+        yield GaugeMetricFamily("sensorbench_operations_in_flight", "Operations in flight.", value=in_flight(snapshot))
         yield GaugeMetricFamily("sensorbench_phase", "Number of the phase that goes on, from 0.", value=snapshot["current_phase"])
         yield GaugeMetricFamily(
             "sensorbench_run_time_seconds", "Time on the clock of the run.", value=snapshot["now_ns"] / 1e9, unit="seconds"
@@ -136,9 +136,3 @@ def _by_name(phases: Sequence[PhaseReport]) -> dict[str, list[OperationReport]]:
         for name, report in phase["operations"].items():
             found.setdefault(name, []).append(report)
     return found
-
-
-def _concurrency(snapshot: Snapshot) -> int:
-    reports = [report for phase in snapshot["phases"] for report in phase["operations"].values()]
-    ended = sum(sum(report["counts"].values()) for report in reports)
-    return max(0, sum(phase["started"] for phase in snapshot["phases"]) - ended)

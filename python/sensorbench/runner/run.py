@@ -3,7 +3,8 @@
 import json
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal
 
@@ -17,6 +18,7 @@ from sensorbench.results import RunManifest, RunWriter
 from sensorbench.results.engine_plan import EnginePlan, KeptPlan, kept_of
 from sensorbench.results.engine_report import ErrorReport, Snapshot, snapshot_of
 from sensorbench.results.manifest import Process, RunTotals, now
+from sensorbench.runner.live import LiveRun, live_run
 from sensorbench.runner.monitor import Watcher
 from sensorbench.runner.plan import as_json
 from sensorbench.runner.variants import Variant
@@ -133,10 +135,11 @@ def run_and_write(
             watcher = Watcher(target, servers, insight)
         _log.info("run %s: %s", writer.folder.name, ", ".join(writer.manifest.phases))
         run = start()
-        run_end = _RunEnd(run, writer, watcher)
-        with watcher.watching(run):
+        recording = _Recording(writer, watcher)
+        run_end = _RunEnd(run, recording)
+        with watcher.watching(run), recording.published():
             try:
-                is_lost = _follow(run, writer, watcher, on_snapshot)
+                is_lost = _follow(run, recording, on_snapshot)
                 totals = run_end.write(asks=not is_lost)
                 with let_through():
                     at_end(run, not is_lost)
@@ -177,7 +180,34 @@ def run_to_end(
     return run, RunTotals.model_validate_json(totals)
 
 
-def _follow(run: Run, writer: RunWriter, watcher: Watcher, on_snapshot: Observer) -> bool:
+class _Recording:
+    """Where segments of a run go: to its folder, and to whoever follows it."""
+
+    def __init__(self, writer: RunWriter, watcher: Watcher) -> None:
+        self.watcher = watcher
+        self._writer = writer
+        self._live: LiveRun | None = None
+
+    @contextmanager
+    def published(self) -> Iterator[None]:
+        """Lets others follow the run, if someone asks for it, until the context ends."""
+        self._live = live_run(self._writer.folder, self._writer.manifest)
+        try:
+            yield
+        finally:
+            if self._live is not None:
+                status = self._writer.manifest.status
+                self._live.end("failed" if status == "running" else status)
+
+    def write(self, segment: "Segment", snapshot: Snapshot) -> None:
+        """Writes a segment, and what the watcher has seen meanwhile; `snapshot`: the last one before it was taken."""
+        resources, status = self.watcher.take()
+        self._writer.write(segment, resources, status)
+        if self._live is not None:
+            self._live.add_segment(segment, resources, snapshot)
+
+
+def _follow(run: Run, recording: _Recording, on_snapshot: Observer) -> bool:
     """Writes segments while a run goes on. Returns whether it was given up, its database being lost. Raises KeyboardInterrupt."""
     started_s = written_s = time.monotonic()
     detector = LostServerDetector()
@@ -190,7 +220,7 @@ def _follow(run: Run, writer: RunWriter, watcher: Watcher, on_snapshot: Observer
             return True
         if time.monotonic() - written_s >= max(SEGMENT_S, SEGMENT_SHARE * (written_s - started_s)):
             written_s = time.monotonic()
-            writer.write(run.take(), *watcher.take())
+            recording.write(run.take(), snapshot)
     check()
     return False
 
@@ -198,18 +228,18 @@ def _follow(run: Run, writer: RunWriter, watcher: Watcher, on_snapshot: Observer
 class _RunEnd:
     """The last segment of a run, and the run as a whole. Both are taken once, however often the run is brought to its end."""
 
-    def __init__(self, run: Run, writer: RunWriter, watcher: Watcher) -> None:
+    def __init__(self, run: Run, recording: _Recording) -> None:
         self._run = run
-        self._writer = writer
-        self._watcher = watcher
+        self._recording = recording
         self._totals: RunTotals | None = None
 
     def write(self, *, asks: bool) -> RunTotals:
         """Writes the last segment, unless that was done before. With `asks`, the server says what it has counted until now."""
         if self._totals is None:
+            snapshot = snapshot_of(self._run)
             segment, whole = self._run.end()
             # Who lost its server, or is interrupted, does not wait for answers.
-            self._watcher.read_once_more(asks=asks)
-            self._writer.write(segment, *self._watcher.take())
+            self._recording.watcher.read_once_more(asks=asks)
+            self._recording.write(segment, snapshot)
             self._totals = RunTotals.model_validate_json(whole)
         return self._totals
