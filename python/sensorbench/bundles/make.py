@@ -22,11 +22,12 @@ from sensorbench.results.bundle import (
     listed,
     write_bundle,
 )
+from sensorbench.results.elasticity import COMPARISON as CLUSTERS_KIND
 from sensorbench.results.summary.envelope import Summary
 from sensorbench.results.writer import SUMMARY_FILE
 
-# Kinds whose figures follow from histograms, block sums and counts.
-_WITHOUT_LOGS = {"comparison", "series", "stress", "tune", "factors", "ycsb", "cassandra-stress", "mapreduce"}
+# Kinds whose figures do not all follow from histograms, block sums and counts: sets of requests and queries of a tool are summed up from logs.
+_NEEDS_LOGS = {"elasticity", CLUSTERS_KIND, "tsbs"}
 # The summary of a folder of results, computed anew.
 Summarise = Callable[[Path], Summary[Any]]
 
@@ -70,8 +71,7 @@ def make_bundle(
         DamagedResultsError: the results are damaged.
 
     """
-    # Of changes of clusters, sets of requests follow from logs alone.
-    with_operations = with_operations or head.kind not in _WITHOUT_LOGS
+    with_operations = with_operations or head.kind in _NEEDS_LOGS
     with tempfile.TemporaryDirectory(prefix="sensorbench-bundle-") as work:
         contents = contents_of(folder, Path(work) / "sums", with_operations=with_operations)
         entries = contents.entries

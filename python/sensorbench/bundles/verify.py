@@ -63,9 +63,9 @@ _MEASURED_ONCE: Mapping[str, tuple[str, ...]] = {
     "elasticity": _OF_CLUSTERS,
     CLUSTERS_KIND: _OF_CLUSTERS,
     "mapreduce": ("times of executions and of their phases", "rows and bytes that connectors read", "placement of data"),
-    "ycsb": ("rows that answers had",),
-    "cassandra-stress": ("rows that answers had",),
 }
+# The same of runs in the words of another tool.
+_OF_TOOLS = ("rows that answers had",)
 Remeasure = Callable[[Path], Iterator[Remeasured]]
 # Anything that reading recorded data can raise when they are not what they should be.
 _UNREADABLE = (SensorbenchError, ValueError, KeyError, IndexError, TypeError, AttributeError, ArithmeticError, OSError)
@@ -163,7 +163,7 @@ def verify_unpacked(
     if again:
         checks.append("figures of each measurement follow from its run")
     figures += sum(each.count for each in again)
-    once = [*_MEASURED_ONCE.get(index.results, ()), *_OF_ALL]
+    once = [*_MEASURED_ONCE.get(index.results, _OF_TOOLS), *_OF_ALL]
     return Verification(index, figures, checks, [*problems, *odd, *differing], [*unverified, *once], signer, summaries)
 
 

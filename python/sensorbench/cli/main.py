@@ -84,7 +84,7 @@ class _Commands(LazyGroup):
         ),
         "recommend": (
             "recommend:recommend",
-            "Recommend a schema for a need, by your own results (FOLDER) or by the shipped reference.",
+            "Recommend a schema for a need, by your own results (FOLDER), by bundles of evidence, or by the shipped reference.",
         ),
         "databases": (
             "databases:databases",
