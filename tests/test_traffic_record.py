@@ -37,6 +37,12 @@ def settings_of(instance: lab.Instance) -> str:
     return (instance.data_folder(instance.nodes[0]) / "postgresql.auto.conf").read_text(encoding="utf-8")
 
 
+def interrupt_while_logged(instance: lab.Instance, seen: list[str]) -> None:
+    with logged(instance):
+        seen.append(settings_of(instance))
+        raise KeyboardInterrupt
+
+
 def test_a_server_is_recorded_and_its_settings_are_put_back(cli: Cli, lab_servers: LabServers, tmp_path: Path) -> None:
     instance, url = lab_servers["postgresql"], server_url("postgresql", "traffic_record")
     before = settings_of(instance)
@@ -58,9 +64,10 @@ def test_a_server_is_recorded_and_its_settings_are_put_back(cli: Cli, lab_server
 def test_what_a_killed_recording_left_is_put_back_by_the_next(lab_servers: LabServers) -> None:
     instance = lab_servers["postgresql"]
     before = settings_of(instance)
-    with pytest.raises(KeyboardInterrupt), logged(instance):
-        left = settings_of(instance)
-        raise KeyboardInterrupt
+    seen: list[str] = []
+    with pytest.raises(KeyboardInterrupt):
+        interrupt_while_logged(instance, seen)
+    (left,) = seen
     assert left != settings_of(instance) == before
     file = instance.data_folder(instance.nodes[0]) / "postgresql.auto.conf"
     with file.open("r+", encoding="utf-8") as settings:
