@@ -27,6 +27,7 @@ from tests.test_replay import reads
 from tests.test_startup import LARGE
 
 EXAMPLE = Path(__file__).parent.parent / "docs" / "example" / "experiment.toml"
+TRAFFIC = Path(__file__).parent / "fixtures" / "traffic" / "postgresql.csv"
 PROGRAM = Path(sys.executable).with_name("sensorbench")
 LEAVES = {path: command for path, command in commands(get_command(app)) if isinstance(command, Command)}
 GROUPS = [path for path, command in commands(get_command(app)) if not isinstance(command, Command)]
@@ -101,6 +102,7 @@ JSON_ELSEWHERE = {
     "lab remove-node": "test_lab",
     "lab start-node": "test_cassandra_lab",
     "set-rate": "test_stress",
+    "traffic record": "test_traffic_record",
 }
 # Commands that print by the function of another one.
 JSON_AS = {
@@ -171,6 +173,9 @@ def json_lines(folder: Path, study: Path) -> dict[str, tuple[object, ...]]:
         "tsbs load": (*tsbs, "--out", folder / "tsbs-load"),
         "tsbs run": (*tsbs, "--queries", "lastpoint", "--max-queries", "2", "--out", folder / "tsbs"),
         "traffic replay": (trace, "null:", "--out", folder / "replay", "--no-open"),
+        "traffic import": (TRAFFIC, "--out", folder / "trace"),
+        "traffic describe": (folder / "trace", "--no-open"),
+        "traffic anonymise": (folder / "trace", "--key", folder / "rows.csv", "--out", folder / "anonymous"),
         "report": (study, "--no-open"),
         "compare": (study, study),
         "claims": (study,),

@@ -37,7 +37,7 @@ Value = str | int | float | bool | None
 _REMEMBERED = 1 << 16
 _NUMBER = re.compile(r"([+-]?)(?=\.?\d)(\d*)(\.?)(\d*)((?:[eE][+-]?\d+)?)")
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d)([ T]\d\d:\d\d(?::\d\d)?)?(\.\d{1,6})?(\s*(?:Z|[+-]\d\d(?::?\d\d)?)?)")
-_DIALECTS: dict[str, Dialect] = {"postgresql": "postgresql", "mariadb": "mysql", "mysql": "mysql"}
+_DIALECTS: dict[str, Dialect] = {"postgresql": "postgresql"}
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _MIN_LETTERS, _MAX_LETTERS = 12, 24
 _ROUNDS = 8
@@ -68,7 +68,7 @@ class Anonymiser:
         self.replaced = lru_cache(_REMEMBERED)(self._replaced)
 
     def _digest(self, text: str) -> bytes:
-        return hmac.new(self._key, text.encode("utf-8", "surrogateescape"), hashlib.sha256).digest()
+        return hmac.new(self._key, text.encode("utf-8", "surrogatepass"), hashlib.sha256).digest()
 
     def _replaced(self, text: str) -> str:
         """What stands for a text: a number for a number, a time for a time, else letters."""
@@ -87,12 +87,10 @@ class Anonymiser:
         replaced = self.replaced(json.dumps(value))
         return int(replaced) if isinstance(value, int) else float(replaced)
 
-    def text(self, statement: str, dialect: Dialect | None) -> str:
+    def text(self, statement: str, dialect: Dialect) -> str:
         """A template whose literals that stand in it are replaced, too: those of statements that take no parameters, and of those that were
         prepared with some. Comments go.
         """
-        if dialect is None:
-            return statement
         parts, done = [], 0
         for token, _ in literals_of(statement, dialect):
             if token.kind in {"comment", "hint"}:
@@ -212,6 +210,10 @@ def anonymise_trace(folder: Path, key: bytes, out: Path, ordered: Sequence[Seque
     """
     trace = read_trace(folder)
     dialect = _DIALECTS.get(trace.database)
+    if dialect is None:
+        raise UsageError(
+            f"{folder}: database: the literals in statements of {trace.database} are not known; expected {', '.join(_DIALECTS)}"
+        )
     anonymiser = Anonymiser(key)
     out.mkdir(parents=True, exist_ok=True)
     with (
@@ -233,7 +235,7 @@ def anonymise_trace(folder: Path, key: bytes, out: Path, ordered: Sequence[Seque
     return made
 
 
-def _template(template: Template, anonymiser: Anonymiser, dialect: Dialect | None) -> Template:
+def _template(template: Template, anonymiser: Anonymiser, dialect: Dialect) -> Template:
     return template.model_copy(update={"statement": anonymiser.text(template.statement, dialect)})
 
 
@@ -294,7 +296,7 @@ class _Ranks:
             found = self._workbench.execute(f"SELECT place FROM {table} WHERE value = ?", [text]).fetchone()
             if found is None:
                 raise UsageError(f"{statements}: it was changed while it was read")
-            noise = int.from_bytes(hmac.new(self._key, text.encode("utf-8", "surrogateescape"), hashlib.sha256).digest()[:8])
+            noise = int.from_bytes(hmac.new(self._key, text.encode("utf-8", "surrogatepass"), hashlib.sha256).digest()[:8])
             made = found[0] * _ORDER_GAP + noise % _ORDER_GAP
             return f"v{made:016d}" if has_texts else str(made)
 

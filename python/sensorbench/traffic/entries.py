@@ -51,11 +51,9 @@ class LogReader(Protocol):
 
 @dataclass(frozen=True)
 class LogFormat:
-    """A form of a log: what it is called, whose it is, and how it is read. Without a dialect, statements are commands without literals
-    to lift: their words after the first are its values.
-    """
+    """A form of a log: what it is called, whose it is, and how it is read."""
 
     name: str
     database: str
-    dialect: Dialect | None
+    dialect: Dialect
     read: LogReader

@@ -24,7 +24,7 @@ _CSV_TIME = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} [^,]+,")
 def recognise(path: Path) -> LogFormat:
     """The form of a log, by its first line. Raises UsageError where it is none of those that are known, or the file cannot be read."""
     try:
-        with path.open(encoding="utf-8", errors="surrogateescape") as file:
+        with path.open(encoding="utf-8", errors="replace") as file:
             first = file.readline(_FIRST_BYTES)
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}; expected a log of statements") from None

@@ -10,9 +10,9 @@ from pathlib import Path
 import pyarrow as pa
 
 from sensorbench.errors import UsageError
+from sensorbench.paths import remove_if_empty
 from sensorbench.traffic.entries import Entry, LogFormat, Skipped, Value
 from sensorbench.traffic.lexer import (
-    Dialect,
     Lifted,
     has_placeholders,
     kind_of,
@@ -91,7 +91,6 @@ class TraceMaker:
     def finish(self, *, version: str, origin: Sequence[Path], skipped: int) -> Trace:
         """Writes what is not written yet, sorts, and describes it. Raises UsageError where there was no statement at all."""
         if self._first_us is None:
-            self.drop()
             raise UsageError(
                 f"{', '.join(map(str, origin))}: no statement is there ({skipped} other entries); expected a log of statements: "
                 "docs/how-to/traffic.md says which settings write one"
@@ -113,7 +112,7 @@ class TraceMaker:
                     statement=statement,
                     kind=draft.kind,
                     parameters=draft.types,
-                    tables=tables_of(statement, dialect) if dialect else [],
+                    tables=tables_of(statement, dialect),
                 )
                 for statement, draft in self._templates.items()
             ],
@@ -136,9 +135,7 @@ class TraceMaker:
         return found
 
     def _parsed(self, text: str) -> list[Lifted]:
-        dialect: Dialect | None = self._format.dialect
-        if dialect is None:
-            return [Lifted(text, (), (), _kind_of_command(text))]
+        dialect = self._format.dialect
         parts = split_statements(text, dialect)
         if has_placeholders(text, dialect):
             # What was prepared has its values elsewhere; literals that stand in its text belong to it.
@@ -193,13 +190,6 @@ def _type_of(value: Value) -> str:
     return "text" if isinstance(value, str) else "integer" if isinstance(value, int) else "numeric"
 
 
-def _kind_of_command(text: str) -> TemplateKind:
-    return _COMMANDS.get(text.split(" ", 1)[0].lower(), "other")
-
-
-_COMMANDS: dict[str, TemplateKind] = {"multi": "begin", "exec": "commit", "discard": "rollback"}
-
-
 def make_trace(
     entries: Iterator[Entry], folder: Path, log_format: LogFormat, origin: Sequence[Path], skipped: Skipped, version: str = ""
 ) -> Trace:
@@ -225,7 +215,8 @@ def make_trace(
     try:
         for entry in entries:
             maker.add(entry)
+        return maker.finish(version=version, origin=origin, skipped=skipped.entries)
     except BaseException:
         maker.drop()
+        remove_if_empty(folder)
         raise
-    return maker.finish(version=version, origin=origin, skipped=skipped.entries)

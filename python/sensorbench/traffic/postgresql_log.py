@@ -18,7 +18,7 @@ _CSV_COLUMNS = 23
 _TIME, _SESSION, _SEVERITY, _MESSAGE, _DETAIL, _CONTEXT, _QUERY = 0, 5, 11, 13, 14, 18, 19
 _LONGEST_FIELD = 1 << 30
 _LOGGED = re.compile(
-    r"(?:duration: (?P<duration>[\d.]+) ms)?\s*(?:(?P<how>statement|parse|bind|execute|execute fetch from)(?: [^:]*?)?: (?P<statement>.*))?",
+    r"(?:duration: (?P<duration>[\d.]+) ms)?\s*(?:(?P<how>statement|parse|bind|execute fetch from|execute)(?: [^:]*?)?: (?P<statement>.*))?",
     re.DOTALL,
 )
 _PARAMETERS = re.compile(r"\$(\d+) = (NULL|'(?:[^']|'')*'(?:\.\.\.)?)")
@@ -76,7 +76,8 @@ class _Sessions:
             else:
                 self._skipped.entries += 1
             return
-        if how == "parse":
+        if how in {"parse", "execute fetch from"}:
+            # What is fetched is of a statement that was there before.
             return
         if how == "bind":
             self._bound[line.session] = _Bind(start_us, duration_s or 0.0)
@@ -148,7 +149,7 @@ def read_recorded(path: Path, skipped: Skipped) -> Iterator[Entry]:
 def _csv_lines(path: Path, skipped: Skipped) -> Iterator[_Line]:
     limit = csv.field_size_limit(_LONGEST_FIELD)
     try:
-        with path.open(encoding="utf-8", errors="surrogateescape", newline="") as file:
+        with path.open(encoding="utf-8", errors="replace", newline="") as file:
             rows = csv.reader(file)
             short: int | None = None
             for row in rows:
@@ -170,7 +171,7 @@ def _csv_lines(path: Path, skipped: Skipped) -> Iterator[_Line]:
 
 
 def _json_lines(path: Path, skipped: Skipped) -> Iterator[_Line]:
-    with path.open(encoding="utf-8", errors="surrogateescape") as file:
+    with path.open(encoding="utf-8", errors="replace") as file:
         for number, text in enumerate(file, start=1):
             try:
                 said = json.loads(text)
@@ -216,7 +217,7 @@ def _records(path: Path) -> Iterator[tuple[int, str]]:
     """Entries with the number of their first line; the server begins all other lines of an entry with a tab."""
     parts: list[str] = []
     first = 1
-    with path.open(encoding="utf-8", errors="surrogateescape", newline="\n") as file:
+    with path.open(encoding="utf-8", errors="replace", newline="\n") as file:
         for number, line in enumerate(file, start=1):
             if line.startswith("\t") and parts:
                 parts.append(line[1:])

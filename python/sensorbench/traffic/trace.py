@@ -131,7 +131,7 @@ class StatementWriter:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
         self._writer.close()
         if error is not None:
-            self._unsorted.unlink()
+            self._unsorted.unlink(missing_ok=True)
         elif self._is_sorted:
             self._unsorted.replace(self._path)
         else:
