@@ -31,7 +31,7 @@ def dom_of(address: str, profile: Path) -> str:
         [program, *_OPTIONS, f"--user-data-dir={profile}", "--virtual-time-budget=3000", "--dump-dom", address],
         capture_output=True,
         encoding="utf-8",
-        timeout=120,
+        timeout=300,
         check=True,
         env=environment,
     )
