@@ -29,7 +29,8 @@ class Sessions:
     def chosen(self, share: float) -> "NDArray[np.bool_]":
         """Which sessions are replayed of a share of them, shape (sessions,): spread evenly over the order in which they begin."""
         before = np.floor(np.arange(len(self.numbers) + 1) * share)
-        return np.diff(before) > 0
+        chosen: NDArray[np.bool_] = np.diff(before) > 0
+        return chosen
 
     def lengths(self, share: float) -> list[tuple[int, int]]:
         """Each session of a share of them with its statements, as the engine takes them."""
