@@ -143,8 +143,8 @@ class _Describer:
         return buckets[:-1] if len(buckets) > 1 and length_s - buckets[-1].start_s < bucket_s / 2 else buckets
 
     def _hours(self) -> list[int]:
-        counted = dict(self._rows('SELECT hour("at"), count(*) FROM s GROUP BY ALL'))
-        return [int(counted.get(hour, 0)) for hour in range(24)]
+        counted = {int(hour): int(count) for hour, count in self._rows('SELECT hour("at"), count(*) FROM s GROUP BY ALL')}
+        return [counted.get(hour, 0) for hour in range(24)]
 
     def _dispersion(self, start_us: int, length_s: float) -> list[Dispersion]:
         """Windows that the trace ends in are left out, since they are shorter."""
