@@ -96,6 +96,7 @@ MAY_NAME_DATABASES = {
     "cli/quickstart.py": "the embedded variant that the first minute stalls",
     "analysis/promises.py": "citations of the documents that make a promise",
     "app/reports.py": KIND_OF_A_TOOL,
+    "history/one_target.py": KIND_OF_A_TOOL,
     "app/validation.py": "files of the tool of one database",
     "results/planned.py": KIND_OF_A_TOOL,
     "results/summary/tools.py": KIND_OF_A_TOOL,

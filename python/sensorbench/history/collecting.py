@@ -47,8 +47,8 @@ def collect(folder: Path, label: str = "") -> list[HistoryResult]:
         return [result_of_one_target(folder, kind, label)]
     if kind not in {None, "comparison"}:
         raise UsageError(
-            f"{folder}: these are results of kind {kind!r}; a history takes those of `run`, `gate`, `study run`, `stress`, `capacity`, "
-            "`tune`, `ycsb` and `cassandra-stress`"
+            f"{folder}: these are results of kind {kind!r}; a history takes comparisons, series of them, and the kinds "
+            f"{', '.join(sorted(ONE_TARGET_KINDS))}"
         )
     return [_of_comparison(read_comparison(folder), label)]
 
