@@ -114,7 +114,7 @@ def recommend(options: RecommendOptions, folder: Path | None, evidence: Sequence
 def use_cases(
     folder: Path | None, targets: tuple[str, ...] = (), evidence: Sequence[EvidenceBundle] = ()
 ) -> tuple[Source, list[Outcome]]:
-    """The six use cases of the sensor-schema study, by the results in a folder; else by the bundle of evidence that has an answer to most of
+    """The six use cases of the sensor-schema study, by the results in a folder; else by a bundle of evidence that has an answer to all of
     them, else by the shipped reference. Raises UsageError.
     """
     if folder is not None:
@@ -124,7 +124,7 @@ def use_cases(
         source, outcomes = _use_cases(Source("evidence", bundle.name, bundle.gathered), ())
         answered = sum(outcome.best is not None for outcome in outcomes)
         found.append((bundle.is_own, answered, _readings(bundle.gathered), source))
-    best = max((each for each in found if each[1]), key=lambda each: each[:3], default=None)
+    best = max((each for each in found if each[1] == len(USE_CASES)), key=lambda each: each[:3], default=None)
     return _use_cases(best[3] if best else Source("reference", "reference", shipped()), targets)
 
 
