@@ -27,7 +27,7 @@ class _RateRow(NamedTuple):
 
 class _DispersionRow(NamedTuple):
     window_s: float
-    index: float
+    dispersion: float
     windows: int
 
 
@@ -195,8 +195,11 @@ def _dispersion_chart(description: TrafficDescription) -> ChartSpec:
         .mark_line(strokeWidth=1.8, point=alt.OverlayMarkDef(size=36), color=charts.COLOURS[0])
         .encode(
             x=alt.X("window_s:Q", title="length of the window", scale=alt.Scale(type="log"), axis=charts.LATENCY_AXIS),
-            y=alt.Y("index:Q", title="index of dispersion", scale=alt.Scale(zero=True)),
-            tooltip=[alt.Tooltip("index:Q", format=".3"), alt.Tooltip("windows:Q", title="windows")],
+            y=alt.Y("dispersion:Q", title="index of dispersion", scale=alt.Scale(zero=True)),
+            tooltip=[
+                alt.Tooltip("dispersion:Q", title="index of dispersion", format=".3"),
+                alt.Tooltip("windows:Q", title="windows"),
+            ],
         )
     )
     return charts.sized(drawn, "Each dot is the index of dispersion for windows of one length; Poisson arrivals lie at 1.")
