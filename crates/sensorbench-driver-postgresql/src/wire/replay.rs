@@ -14,7 +14,7 @@ use sensorbench_driver::{
     DriverError, ReplayConnection, ReplayConnector, ReplayRequest, Rows, StatementTemplate, ValueRef, WriteCheck,
 };
 use serde_json::Value as Json;
-use tokio_postgres::{Client, Error, Statement};
+use tokio_postgres::{Client, Error, Row, Statement};
 
 use super::errors;
 use super::target::{CONTROL, Target};
@@ -188,7 +188,10 @@ pub async fn check_reads(
 /// statement alone, however many the text may have.
 async fn plan(client: &Client, template: &StatementTemplate) -> Result<Json, Error> {
     let explain = format!("EXPLAIN (GENERIC_PLAN, VERBOSE, FORMAT JSON) {}", template.statement);
-    let rows = client.query(&explain, &[]).await?;
+    let statement = client.prepare(&explain).await?;
+    // A generic plan does not look at values.
+    let nulls = statement.params().iter().map(|_| Literal(None));
+    let rows: Vec<Row> = client.query_raw(&statement, nulls).await?.try_collect().await?;
     let shown = rows.first().and_then(|row| row.try_get(0).ok());
     Ok(shown.and_then(|Raw(bytes)| serde_json::from_slice(bytes).ok()).unwrap_or(Json::Null))
 }
