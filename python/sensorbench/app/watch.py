@@ -112,7 +112,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Answers a request."""
-        _, port = self.server.server_address[:2]
+        port = self.connection.getsockname()[1]
         if self.headers.get("Host") not in {f"{LOOPBACK}:{port}", f"localhost:{port}"}:
             self.send_error(HTTPStatus.FORBIDDEN)
         elif self.path == "/":
