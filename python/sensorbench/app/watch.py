@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import ClassVar, cast
+from typing import ClassVar
 
 from sensorbench.errors import UsageError
 from sensorbench.interrupts import held_back
@@ -112,8 +112,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Answers a request."""
-        # That of IPv4: host and port. The stub of the standard library knows those of all families.
-        _, port = cast("tuple[str, int]", self.server.server_address)
+        port = self.connection.getsockname()[1]
         if self.headers.get("Host") not in {f"{LOOPBACK}:{port}", f"localhost:{port}"}:
             self.send_error(HTTPStatus.FORBIDDEN)
         elif self.path == "/":
