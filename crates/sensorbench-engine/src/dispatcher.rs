@@ -110,7 +110,8 @@ impl Phase {
     fn started(&self) -> u64 {
         match &self.loop_kind {
             LoopKind::ClosedLoop(next) => next.load(Ordering::Relaxed).min(self.operations),
-            LoopKind::OpenLoop(arrivals) => lock(arrivals).k() - self.dropped.load(Ordering::Relaxed),
+            // Arrivals that a late loop passes over go on behind the last operation.
+            LoopKind::OpenLoop(arrivals) => lock(arrivals).k().min(self.operations) - self.dropped.load(Ordering::Relaxed),
             LoopKind::Recorded(started) => started.load(Ordering::Relaxed),
         }
     }
@@ -377,6 +378,14 @@ mod tests {
         assert_eq!(dispatcher.next(21 * MS), Next::Ended);
         let report = &dispatcher.reports()[0];
         assert_eq!((report.started, report.dropped, report.end_ns), (2, 8, Some(10 * MS)));
+    }
+
+    #[test]
+    fn an_open_loop_that_is_late_drops_no_more_than_it_has() {
+        let dispatcher = started(vec![phase("measure", Some(4), Some(0.01), Some(1000.0))]);
+        dispatcher.next(0);
+        assert_eq!(dispatcher.next(21 * MS), Next::Ended);
+        assert_eq!((dispatcher.reports()[0].started, dispatcher.reports()[0].dropped), (1, 3));
     }
 
     #[test]
