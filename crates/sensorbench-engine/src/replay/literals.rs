@@ -58,7 +58,7 @@ mod tests {
             parsed(r#" [1, -2.50 ,12345678901234567890.123456789] "#),
             words(&["1", "-2.50", "12345678901234567890.123456789"])
         );
-        assert_eq!(parsed(r#"["a,b]", "say \"x\\\"", null, true,"é"]"#), words(&["a,b]", r#"say "x\"#, "NULL", "true", "é"]));
+        assert_eq!(parsed(r#"["a,b]", "say \"x\\\"", null, true,"é"]"#), words(&["a,b]", r#"say "x\""#, "NULL", "true", "é"]));
     }
 
     #[test]
