@@ -90,6 +90,7 @@ def test_each_example_is_a_line_of_its_command(cli: Cli, monkeypatch: pytest.Mon
 
 # Commands whose JSON the tests of another module read, since it takes servers or long runs.
 JSON_ELSEWHERE = {
+    "watch": "test_watch",
     "tune": "test_tune",
     "elasticity run": "test_elasticity_run",
     "elasticity compare": "test_elasticity_run",

@@ -20,6 +20,7 @@ from sensorbench.results.elasticity import COMPARISON
 from sensorbench.runner import pilot_folder
 from tests.commands import commands
 from tests.conftest import Cli, forget_checksums
+from tests.test_replay import reads
 
 MINE = "what a user wrote\n"
 EXPERIMENT = """
@@ -67,6 +68,7 @@ FOLDERS: dict[str, tuple[str, ...]] = {
     "traffic import": ("{table}",),
     "traffic record": ("lab:none",),
     "traffic anonymise": ("{folder}", "--key", "{table}"),
+    "traffic replay": ("{trace}", "null:"),
     "data generate": ("cu-bems", "--scale", "0.0001"),
     "data import": ("{table}",),
     "data export": ("beijing-air-quality", "--scale", "0.002"),
@@ -85,7 +87,8 @@ def written(command: str, words: tuple[str, ...], folder: Path) -> tuple[str, ..
     table, experiment = folder / "table.csv", folder / "own.toml"
     table.write_text("No,year,month\n1,2013,3\n", encoding="utf-8")
     experiment.write_text(EXPERIMENT, encoding="utf-8")
-    filled = (word.format(folder=folder, experiment=experiment, table=table, profile=PROFILE) for word in words)
+    trace = reads(1, 1, 0.0).write(folder / "trace") if "{trace}" in words else folder
+    filled = (word.format(folder=folder, experiment=experiment, table=table, profile=PROFILE, trace=trace) for word in words)
     name, *options = command.partition(",")[0].split(" --")
     return (*name.split(), *filled, *(f"--{option}" for option in options))
 

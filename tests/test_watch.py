@@ -3,7 +3,10 @@
 import http.client
 import json
 import re
+import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -185,6 +188,18 @@ def test_a_page_that_comes_back_goes_on_where_it_was(tmp_path: Path) -> None:
 def test_what_cannot_be_served_is_refused(cli: Cli, tmp_path: Path, words: tuple[str, ...], reason: str) -> None:
     ended = cli(*(word.format(empty=tmp_path) for word in words))
     assert (ended.exit_code, reason in ended.err) == (2, True), ended.err
+
+
+def test_the_command_says_where_the_page_is_and_ends_by_an_interrupt(followed: tuple[Path, Followed]) -> None:
+    folder, _ = followed
+    command = [sys.executable, "-m", "sensorbench", "watch", str(folder), "--no-open", "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        said = json.loads("".join(iter(process.stdout.readline, "}\n")) + "}")
+        assert said["folder"] == str(folder)
+        assert of_kind(events_at(int(said["address"].rstrip("/").rpartition(":")[2])), "begin")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(PAGE_TIMEOUT_S) == 0
 
 
 def test_a_port_that_is_taken_is_refused(tmp_path: Path) -> None:

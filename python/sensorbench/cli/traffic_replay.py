@@ -91,16 +91,16 @@ def _show(summary: ReplaySummary, page: Path) -> None:
         "rows differ",
     )
     table = new_table(*columns, texts={"template", "kind"}, wide=True)
-    for one in figures.templates:
+    for each in figures.templates:
         table.add_row(
-            one.template,
-            one.kind,
-            f"{one.ok:,}",
-            f"{one.error + one.timeout:,}",
-            *_shown(one.response_s),
-            *_shown(one.service_s),
-            formatting.duration(one.recorded_p50_s),
-            *("–" if number is None else f"{number:,}" for number in (one.new_errors, one.gone_errors, one.rows_differ)),
+            each.template,
+            each.kind,
+            f"{each.ok:,}",
+            f"{each.error + each.timeout:,}",
+            *_shown(each.response_s),
+            *_shown(each.service_s),
+            formatting.duration(each.recorded_p50_s),
+            *("–" if number is None else f"{number:,}" for number in (each.new_errors, each.gone_errors, each.rows_differ)),
         )
     screen.print(table)
     screen.print(f"report: {page}", highlight=False)

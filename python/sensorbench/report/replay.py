@@ -66,7 +66,7 @@ def _answers(figures: ReplayFigures) -> Section | None:
     if figures.answers is None:
         return None
     columns: Columns = [("", "name"), ("compared", "whole"), ("other number\nof rows", "whole"), ("other\nvalues", "whole")]
-    rows: list[list[Line]] = [[one.template, one.compared, one.rows_differ, one.values_differ] for one in figures.answers]
+    rows: list[list[Line]] = [[each.template, each.compared, each.rows_differ, each.values_differ] for each in figures.answers]
     note = "Rows are compared by the sum of their hashes, in any order; values as the server sends them, so that 1.0 and 1.00 differ."
     return Section("answers", "Answers of the two targets", [Table(columns, rows), Text(note, "note")])
 
@@ -130,20 +130,20 @@ def _templates(templates: list[ReplayedTemplate]) -> Table:
     ]
     rows: list[list[Line]] = [
         [
-            one.template,
-            one.kind,
-            one.ok,
-            one.error,
-            one.timeout,
-            one.response_s.p50 if one.response_s else None,
-            one.response_s.p99 if one.response_s else None,
-            one.service_s.p50 if one.service_s else None,
-            one.service_s.p99 if one.service_s else None,
-            one.recorded_p50_s,
-            one.recorded_p99_s,
-            Piece(one.statement, "code"),
+            each.template,
+            each.kind,
+            each.ok,
+            each.error,
+            each.timeout,
+            each.response_s.p50 if each.response_s else None,
+            each.response_s.p99 if each.response_s else None,
+            each.service_s.p50 if each.service_s else None,
+            each.service_s.p99 if each.service_s else None,
+            each.recorded_p50_s,
+            each.recorded_p99_s,
+            Piece(each.statement, "code"),
         ]
-        for one in templates
+        for each in templates
     ]
     return Table(columns, rows)
 
@@ -160,14 +160,14 @@ def _compared(templates: list[ReplayedTemplate]) -> Table:
     ]
     rows: list[list[Line]] = [
         [
-            one.template,
-            one.recorded_errors,
-            one.error + one.timeout,
-            one.new_errors,
-            one.gone_errors,
-            one.rows_compared,
-            one.rows_differ,
+            each.template,
+            each.recorded_errors,
+            each.error + each.timeout,
+            each.new_errors,
+            each.gone_errors,
+            each.rows_compared,
+            each.rows_differ,
         ]
-        for one in templates
+        for each in templates
     ]
     return Table(columns, rows)

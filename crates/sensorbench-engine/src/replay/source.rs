@@ -25,7 +25,7 @@ pub type SessionLengths = HashMap<i32, u32>;
 pub(super) struct Statement {
     pub k: u64,
     /// When it is to start, in nanoseconds since the replay began.
-    pub due_ns: u64,
+    pub after_origin_ns: u64,
     /// Its session, and the copy of the trace that it is of.
     pub session: (u32, i32),
     pub transaction: Option<i64>,
@@ -52,7 +52,7 @@ pub(super) fn read(
     }
     let mut parcel = Vec::with_capacity(PARCEL);
     loop {
-        let earliest = copies.iter_mut().filter(|copy| !copy.read.is_empty()).min_by_key(|copy| copy.read[0].due_ns);
+        let earliest = copies.iter_mut().filter(|copy| !copy.read.is_empty()).min_by_key(|copy| copy.read[0].after_origin_ns);
         let Some(copy) = earliest else { break };
         parcel.extend(copy.read.pop_front());
         copy.fill(plan, &lengths[copy.number])?;
@@ -122,7 +122,7 @@ impl CopyReader {
             let since_ns = (at_us - first_us) as f64 * 1e3 / self.speed;
             self.read.push_back(Statement {
                 k: self.number as u64 * plan.rows + number,
-                due_ns: since_ns as u64 + self.copy.delay_us * 1000,
+                after_origin_ns: since_ns as u64 + self.copy.delay_us * 1000,
                 session: (self.number as u32, session.value(row)),
                 transaction: (!transaction.is_null(row)).then(|| transaction.value(row)),
                 template: template as u16,
@@ -182,7 +182,7 @@ mod tests {
         let rows = [(1000, 7, 0), (1010, 8, 0), (1020, 7, 1), (1030, 7, 0)];
         let lengths = [SessionLengths::from([(7, 2), (8, 1)]), SessionLengths::from([(7, 2)])];
         let all = read_all(&plan(&[0, 3]), vec![reader(&rows), reader(&rows)], &lengths).unwrap();
-        let seen: Vec<_> = all.iter().map(|one| (one.k, one.due_ns, one.session)).collect();
+        let seen: Vec<_> = all.iter().map(|one| (one.k, one.after_origin_ns, one.session)).collect();
         assert_eq!(seen, [(0, 0, (0, 7)), (4, 3000, (1, 7)), (1, 5000, (0, 8)), (3, 15000, (0, 7)), (7, 18000, (1, 7))]);
         assert_eq!(all[0].literals, [Some("1000".to_owned())]);
     }

@@ -141,7 +141,7 @@ impl Dispatch {
                 }
                 continue;
             };
-            let (intended_start_ns, now_ns) = (self.origin_ns + next.due_ns, self.sessions.clock.now_ns());
+            let (intended_start_ns, now_ns) = (self.origin_ns + next.after_origin_ns, self.sessions.clock.now_ns());
             if self.is_timed && now_ns < intended_start_ns {
                 at_once = 0;
                 self.look_ahead(now_ns);
@@ -169,7 +169,7 @@ impl Dispatch {
             self.ahead.extend(parcel);
         }
         while let Some(statement) = self.ahead.get(self.announced)
-            && self.origin_ns + statement.due_ns <= now_ns + OPEN_AHEAD_NS
+            && self.origin_ns + statement.after_origin_ns <= now_ns + OPEN_AHEAD_NS
         {
             let session = statement.session;
             if !self.handed.contains_key(&session) {

@@ -151,7 +151,7 @@ def plan_replay(
             raise UsageError(_refusal(folder, changing))
     if writes != "none" and compare_with is not None:
         raise UsageError("--compare-with: answers are compared on data that nobody changes; expected --reads-only as well")
-    sessions = sessions_of(statements_file(folder), [number for number, one in enumerate(planned) if one.is_left_out])
+    sessions = sessions_of(statements_file(folder), [number for number, each in enumerate(planned) if each.is_left_out])
     if not len(sessions.numbers):
         raise UsageError(f"{folder}: the trace has no statements to replay" + (" but writes" if options.reads_only else ""))
     copies = copies_of(options.scale_rate)

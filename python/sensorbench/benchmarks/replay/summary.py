@@ -29,7 +29,7 @@ def summarise_replay(result: ReplayResult) -> ReplaySummary:
     caveats = Caveats(damaged_files(run) if run else [])
     warn_of_client(caveats, health.model_copy(update={"dropped": 0}))
     _warn(caveats, late_because, own_lag, counts, result)
-    compared = {one.template: one for one in result.compared.templates} if result.compared else {}
+    compared = {each.template: each for each in result.compared.templates} if result.compared else {}
     return ReplaySummary(
         **envelope(manifest),
         answers_equal=_answers_equal(result),
@@ -56,7 +56,7 @@ def _answers_equal(result: ReplayResult) -> bool | None:
     """Whether two targets gave the same answers; None where there was one alone."""
     if result.compared is None or result.compared.answers is None:
         return None
-    return not any(one.rows_differ or one.values_differ for one in result.compared.answers)
+    return not any(each.rows_differ or each.values_differ for each in result.compared.answers)
 
 
 def _counts(statements: int, phase: PhaseFigures | None, health: ClientHealth) -> ReplayCounts:
@@ -115,8 +115,8 @@ def _warn(
             "Look at the server's log where they were writes.",
         )
     if result.compared is not None:
-        new = sum(one.new_errors for one in result.compared.templates)
-        differ = sum(one.rows_differ for one in result.compared.templates)
+        new = sum(each.new_errors for each in result.compared.templates)
+        differ = sum(each.rows_differ for each in result.compared.templates)
         if new:
             caveats.add(
                 "new-errors",
