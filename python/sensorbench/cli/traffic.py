@@ -24,10 +24,8 @@ from sensorbench.traffic import (
     parse_positions,
     read_key,
     read_trace,
+    record_traffic,
     recordable,
-)
-from sensorbench.traffic import (
-    record as record_server,
 )
 
 # Templates that the terminal shows; the page has all.
@@ -97,7 +95,7 @@ def record(
     instance = recordable(target)
     reporter = ProgressReporter(quiet=json)
     with reporter.task(f"recording {instance.name}", total=length) as task:
-        trace = record_server(instance, length, out, task.advance_to)
+        trace = record_traffic(instance, length, out, task.advance_to)
         task.end(formatting.counted(trace.statements or 0, "statement"))
     _show(trace, out, as_json=json)
 

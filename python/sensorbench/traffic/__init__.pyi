@@ -1,7 +1,7 @@
 from .anonymise import anonymise_trace, parse_positions, read_key
 from .describe import describe_trace
 from .formats import FORMATS, import_logs
-from .record import record, recordable
+from .record import record_traffic, recordable
 from .trace import (
     STATEMENTS,
     StatementWriter,
@@ -27,7 +27,7 @@ __all__ = [
     "read_key",
     "read_statements",
     "read_trace",
-    "record",
+    "record_traffic",
     "recordable",
     "statements_file",
 ]

@@ -56,7 +56,7 @@ def recordable(target: str) -> lab.Instance:
     return instance
 
 
-def record(instance: lab.Instance, duration_s: float, folder: Path, on_second: Callable[[float], None]) -> Trace:
+def record_traffic(instance: lab.Instance, duration_s: float, folder: Path, on_second: Callable[[float], None]) -> Trace:
     """Records what a server does for a while.
 
     Args:
