@@ -101,8 +101,8 @@ def test_the_pages_of_all_kinds_say_the_command() -> None:
         found[1]: text for text in modules for found in re.finditer(r"^def (\w+_page)\(.*-> Page:$", text, flags=re.MULTILINE)
     }
     assert len(pages) >= 8
-    # A history is of results that have commands of their own.
-    assert {name for name, text in pages.items() if "parts.reproduce(" not in text} == {"history_page"}
+    # A history is of results that have commands of their own, and a trace of what others sent.
+    assert {name for name, text in pages.items() if "parts.reproduce(" not in text} == {"history_page", "traffic_page"}
 
 
 def warning(variant: str, kind: str) -> Caveat:

@@ -37,7 +37,7 @@ Value = str | int | float | bool | None
 _REMEMBERED = 1 << 16
 _NUMBER = re.compile(r"([+-]?)(?=\.?\d)(\d*)(\.?)(\d*)((?:[eE][+-]?\d+)?)")
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d)([ T]\d\d:\d\d(?::\d\d)?)?(\.\d{1,6})?(\s*(?:Z|[+-]\d\d(?::?\d\d)?)?)")
-_DIALECTS: dict[str, Dialect] = {"postgresql": "postgresql"}
+_DIALECTS: dict[str, Dialect] = {"postgresql": "postgresql", "mysql": "mysql"}
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _MIN_LETTERS, _MAX_LETTERS = 12, 24
 _ROUNDS = 8

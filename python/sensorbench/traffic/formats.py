@@ -9,6 +9,7 @@ from sensorbench.errors import UsageError
 from sensorbench.traffic.entries import Entry, LogFormat, Skipped
 from sensorbench.traffic.importing import make_trace
 from sensorbench.traffic.json_lines import read_json_lines
+from sensorbench.traffic.mysql_log import HEADER, is_slow_log, read_general_log, read_slow_log
 from sensorbench.traffic.postgresql_log import read_csvlog, read_jsonlog, read_recorded
 from sensorbench.traffic.trace import Trace
 
@@ -16,8 +17,12 @@ CSVLOG = LogFormat("postgresql-csvlog", "postgresql", "postgresql", read_csvlog)
 JSONLOG = LogFormat("postgresql-jsonlog", "postgresql", "postgresql", read_jsonlog)
 RECORDED = LogFormat("postgresql-recorded", "postgresql", "postgresql", read_recorded)
 JSON_LINES = LogFormat("json-lines", "postgresql", "postgresql", read_json_lines)
-FORMATS = {log_format.name: log_format for log_format in (CSVLOG, JSONLOG, RECORDED, JSON_LINES)}
+SLOW_LOG = LogFormat("mysql-slow-log", "mysql", "mysql", read_slow_log)
+GENERAL_LOG = LogFormat("mysql-general-log", "mysql", "mysql", read_general_log)
+FORMATS = {log_format.name: log_format for log_format in (CSVLOG, JSONLOG, RECORDED, JSON_LINES, SLOW_LOG, GENERAL_LOG)}
 _FIRST_BYTES = 65_536
+# A log of MySQL that a server opened again without writing to it has its header of three lines twice.
+_FIRST_LINES = 8
 _CSV_TIME = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} [^,]+,")
 
 
@@ -25,13 +30,18 @@ def recognise(path: Path) -> LogFormat:
     """The form of a log, by its first line. Raises UsageError where it is none of those that are known, or the file cannot be read."""
     try:
         with path.open(encoding="utf-8", errors="replace") as file:
-            first = file.readline(_FIRST_BYTES)
+            lines = [line.rstrip("\n") for line in (file.readline(_FIRST_BYTES) for _ in range(_FIRST_LINES)) if line]
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}; expected a log of statements") from None
+    first = lines[0] if lines else ""
     if first.startswith("sensorbench "):
         return RECORDED
     if _CSV_TIME.match(first):
         return CSVLOG
+    if HEADER.match(first) or first.startswith("# "):
+        is_slow = is_slow_log(lines)
+        if is_slow is not None:
+            return SLOW_LOG if is_slow else GENERAL_LOG
     try:
         keys = json.loads(first)
     except ValueError:

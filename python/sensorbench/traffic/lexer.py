@@ -10,8 +10,7 @@ from typing import Literal, NamedTuple
 
 from sensorbench.traffic.trace import TemplateKind
 
-# A second dialect is a second regular expression, and what of `_lifted` is PostgreSQL's.
-Dialect = Literal["postgresql"]
+Dialect = Literal["postgresql", "mysql"]
 
 _NUMBER = r"(?P<number>0[xX][0-9a-fA-F]+|(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)"
 _WORD = r"(?P<word>[^\W\d][\w$]*)"
@@ -25,6 +24,15 @@ _LEXERS = {
         r"|(?P<name>(?:[uU]&)?\"(?:[^\"]|\"\")*\")"
         r"|(?P<hint>/\*\+.*?\*/)|(?P<comment>--[^\n]*|/\*.*?\*/)"
         r"|(?P<placeholder>\$\d+)"
+        rf"|{_WORD}|{_NUMBER}|{_REST}",
+        re.DOTALL,
+    ),
+    # Its double quotes are those of texts, unless a server is set to ANSI_QUOTES.
+    "mysql": re.compile(
+        r"(?P<bits>[bBxX]'[^']*')"
+        r"|(?P<escaped>(?:[nN]|_[a-z0-9]+\s*)?(?:'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.|\"\")*\"))"
+        r"|(?P<name>`(?:[^`]|``)*`)"
+        r"|(?P<hint>/\*[+!].*?\*/)|(?P<comment>--(?=\s|$)[^\n]*|\#[^\n]*|/\*.*?\*/)"
         rf"|{_WORD}|{_NUMBER}|{_REST}",
         re.DOTALL,
     ),
@@ -76,6 +84,8 @@ _ENDS_BY = frozenset(
     }
 )
 _ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+_MYSQL_ESCAPES = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_"}
+_MYSQL_ESCAPE = {quote: re.compile(rf"\\(.)|{quote}{quote}", re.DOTALL) for quote in "'\""}
 _ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{4}|[0-7]{1,3}|.)|''", re.DOTALL)
 _KINDS: dict[str, TemplateKind] = {
     **dict.fromkeys(("select", "values", "table", "show"), "read"),
@@ -86,7 +96,7 @@ _KINDS: dict[str, TemplateKind] = {
 }
 # Most statements are known by their first word; what could be something else besides is looked at word by word.
 _SIMPLE = re.compile(r"\s*(select|insert|update|delete|begin|commit)\b", re.IGNORECASE)
-_MAY_WRITE = re.compile(r"\b(?:into|for)\b", re.IGNORECASE)
+_MAY_WRITE = re.compile(r"\b(?:into|for|lock)\b", re.IGNORECASE)
 # FROM is no clause in the brackets of these.
 _WITH_FROM = frozenset({"extract", "substring", "trim", "overlay"})
 _BEFORE_TABLES = frozenset({"from", "join", "into", "update", "table", "truncate"})
@@ -140,7 +150,7 @@ def kind_of(statement: str, dialect: Dialect) -> TemplateKind:
     first = words[0] if words else ""
     if first == "with":
         return "write" if {"insert", "update", "delete", "merge"} & set(words) else "read"
-    if first == "select" and ("into" in words or ("for" in words and {"update", "share"} & set(words))):
+    if first == "select" and ("into" in words or ({"for", "lock"} & set(words) and {"update", "share"} & set(words))):
         return "write"
     if first == "start" and words[1:2] == ["transaction"]:
         return "begin"
@@ -211,14 +221,15 @@ def _lifted(statement: str, dialect: Dialect, kind: TemplateKind) -> Lifted:
             if (unsigned := _without_sign(between, before)) is not None:
                 between, text = unsigned, f"-{text}"
             literal, its_type = _number(text)
-            placeholder += f"::{its_type}"
+            placeholder += f"::{its_type}" if dialect == "postgresql" else ""
         else:
-            literal, its_type = _text(token), "text"
+            literal, its_type = _text(token) if dialect == "postgresql" else _mysql_text(token), "text"
             if token.kind == "bits":
-                placeholder += "::bit varying"
+                placeholder += "::bit varying" if dialect == "postgresql" else ""
             elif before in _TYPED:
                 start = between.lower().rfind(before)
-                placeholder = f"CAST({placeholder} AS {between[start:].strip()})"
+                type_name = "DATETIME" if dialect == "mysql" and before == "timestamp" else between[start:].strip()
+                placeholder = f"CAST({placeholder} AS {type_name})"
                 between = between[:start]
         literals.append(literal)
         types.append(its_type)
@@ -273,6 +284,16 @@ def _text(token: Token) -> str:
         return text[mark:-mark]
     inside = text[text.index("'") + 1 : -1]
     return _ESCAPE.sub(lambda found: _escaped(found.group()), inside) if token.kind == "escaped" else inside.replace("''", "'")
+
+
+def _mysql_text(token: Token) -> str:
+    """What a literal says; of bits and bytes, as it is written."""
+    text = token.text
+    if token.kind == "bits":
+        return text
+    quote = text[-1]
+    inside = text[text.index(quote) + 1 : -1]
+    return _MYSQL_ESCAPE[quote].sub(lambda found: _MYSQL_ESCAPES.get(found[1], found[1]) if found[1] else quote, inside)
 
 
 def _escaped(text: str) -> str:
