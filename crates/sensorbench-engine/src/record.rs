@@ -50,8 +50,8 @@ pub struct Record {
     pub slot: u32,
     /// How it ended.
     pub outcome: Outcome,
-    /// True when the engine waited for its intended start, so that its schedule lag tells how late the engine's timer was.
-    pub awaited: bool,
+    /// How much of its schedule lag is the engine's own, where that is known: all of it, where the engine waited for its intended start.
+    pub own_lag_ns: Option<u64>,
     /// Its number in the phase.
     pub k: u64,
     /// Its intended start; in a closed loop, when it started.

@@ -146,8 +146,8 @@ impl Recorder {
             let phase = usize::from(record.phase);
             let cell = &mut figures[phase * self.operations + usize::from(record.operation)];
             cell.add(record, self.open_loop[phase], self.late_after_ns);
-            if record.awaited {
-                state.timer_lag.record(record.schedule_lag_ns());
+            if let Some(own_lag_ns) = record.own_lag_ns {
+                state.timer_lag.record(own_lag_ns);
             }
             if self.log_every.is_some_and(|every| record.k % every == 0) {
                 state.log.push(*record);

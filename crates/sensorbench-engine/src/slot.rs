@@ -76,7 +76,8 @@ impl Slot {
         }
         let intended_start_ns = ticket.intended_start_ns.unwrap_or(start_ns).min(start_ns);
         let (slot, k) = (self.number, ticket.k);
-        batch.add(Record { phase, operation, slot, outcome, awaited, k, intended_start_ns, start_ns, end_ns, rows }, recorder);
+        let own_lag_ns = awaited.then_some(start_ns - intended_start_ns);
+        batch.add(Record { phase, operation, slot, outcome, own_lag_ns, k, intended_start_ns, start_ns, end_ns, rows }, recorder);
     }
 }
 

@@ -9,7 +9,7 @@ from sensorbench.errors import UsageError
 from sensorbench.traffic.entries import Entry, LogFormat, Skipped
 from sensorbench.traffic.importing import make_trace
 from sensorbench.traffic.json_lines import read_json_lines
-from sensorbench.traffic.mysql_log import HEADER, is_slow_log, read_general_log, read_slow_log
+from sensorbench.traffic.mysql_log import is_slow_log, read_general_log, read_slow_log
 from sensorbench.traffic.postgresql_log import read_csvlog, read_jsonlog, read_recorded
 from sensorbench.traffic.trace import Trace
 
@@ -38,10 +38,9 @@ def recognise(path: Path) -> LogFormat:
         return RECORDED
     if _CSV_TIME.match(first):
         return CSVLOG
-    if HEADER.match(first) or first.startswith("# "):
-        is_slow = is_slow_log(lines)
-        if is_slow is not None:
-            return SLOW_LOG if is_slow else GENERAL_LOG
+    is_slow = is_slow_log(lines)
+    if is_slow is not None:
+        return SLOW_LOG if is_slow else GENERAL_LOG
     try:
         keys = json.loads(first)
     except ValueError:

@@ -9,7 +9,7 @@ from sensorbench.errors import UsageError
 from sensorbench.traffic.entries import Entry, Skipped
 
 # A server writes these three lines whenever it opens a log.
-HEADER = re.compile(r"\S+, Version: .* started with:$")
+_HEADER = re.compile(r"\S+, Version: .* started with:$")
 _COLUMNS = re.compile(r"Time\s+Id\s+Command\s+Argument\s*$")
 _SERVER = re.compile(r"Tcp port: ")
 _SHORT_TIME = r"\d{6}\s+\d{1,2}:\d\d:\d\d"
@@ -29,7 +29,7 @@ _BY_SQL = re.compile(r"\s*(?:prepare|execute|deallocate)\b", re.IGNORECASE)
 
 def is_slow_log(lines: list[str]) -> bool | None:
     """Whether a log is the slow log, by its first lines; False for the general log, None for neither."""
-    rest = [line for line in lines if not (HEADER.match(line) or _SERVER.match(line) or _COLUMNS.match(line))]
+    rest = [line for line in lines if not (_HEADER.match(line) or _SERVER.match(line) or _COLUMNS.match(line))]
     if not rest:
         return None
     if _SLOW_TIME.match(rest[0]) or _SLOW_USER.match(rest[0]):
@@ -59,7 +59,7 @@ def _blocks(path: Path) -> Iterator[tuple[int, list[str]]]:
     begin, has_user = 1, False
     for number, line in _lines(path):
         is_user = bool(_SLOW_USER.match(line))
-        if (is_user and has_user) or _SLOW_TIME.match(line) or HEADER.match(line):
+        if (is_user and has_user) or _SLOW_TIME.match(line) or _HEADER.match(line):
             if has_user:
                 yield begin, block
             block, begin, has_user = [], number, False
@@ -103,7 +103,7 @@ def read_general_log(path: Path, skipped: Skipped) -> Iterator[Entry]:
     for number, line in _lines(path):
         found = _GENERAL.match(line)
         if found is None:
-            if HEADER.match(line) or _SERVER.match(line) or _COLUMNS.match(line):
+            if _HEADER.match(line) or _SERVER.match(line) or _COLUMNS.match(line):
                 continue
             if entry is None and at_us is None:
                 raise UsageError(f"{path}:{number}: expected a line of a general log: time, id, command and argument")

@@ -49,14 +49,13 @@ pub(super) struct Handed {
 /// Executes the statements of one session until there are no more, then closes its connection.
 pub(super) async fn run(sessions: Rc<Sessions>, number: u32, mut queue: UnboundedReceiver<Handed>) {
     let connection = sessions.connector.connect().await;
-    let free_ns = sessions.clock.now_ns();
     let mut session = Session {
         sessions: &sessions,
         number,
         connection: Some(connection),
         begun: None,
         lost: None,
-        free_ns,
+        free_in_time_ns: 0,
         rows: Rows::default(),
     };
     while let Some(handed) = queue.recv().await {
@@ -80,8 +79,9 @@ struct Session<'a> {
     begun: Option<i64>,
     /// The transaction that did not begin, or was lost with its connection. Outside of it, what is left of it would be something else.
     lost: Option<i64>,
-    /// Since when the session has nothing to do.
-    free_ns: u64,
+    /// When the last statement would have ended if the replayer had never been late: what a statement starts later than this, and
+    /// than its intended start, is the replayer's own lag. What is before this, the target made late.
+    free_in_time_ns: u64,
     rows: Rows,
 }
 
@@ -91,7 +91,6 @@ impl Session<'_> {
         let is_lost = handed.statement.transaction.is_some() && self.lost == handed.statement.transaction;
         if self.connection.is_none() && !is_lost {
             self.connection = Some(sessions.connector.connect().await);
-            self.free_ns = sessions.clock.now_ns();
         }
         sessions.shared.dispatcher.count_started();
         let start_ns = sessions.clock.now_ns();
@@ -104,7 +103,6 @@ impl Session<'_> {
                 self.end(&handed, start_ns, Err(DriverError::Statement(why.to_owned())));
             }
         }
-        self.free_ns = self.free_ns.max(sessions.clock.now_ns());
     }
 
     async fn execute_on(&mut self, connection: Box<dyn ReplayConnection>, handed: &Handed, start_ns: u64) {
@@ -163,11 +161,14 @@ impl Session<'_> {
         if let Err(error) = result {
             batch.add_failure(Failure { phase: 0, operation, error });
         }
-        let awaited =
-            handed.in_time && handed.intended_start_ns.is_some_and(|intended_start_ns| self.free_ns <= intended_start_ns);
+        let own_lag_ns = handed.intended_start_ns.filter(|_| handed.in_time).map(|intended_start_ns| {
+            let start_in_time_ns = intended_start_ns.max(self.free_in_time_ns);
+            self.free_in_time_ns = start_in_time_ns + (end_ns - start_ns);
+            start_ns.saturating_sub(start_in_time_ns)
+        });
         let intended_start_ns = handed.intended_start_ns.unwrap_or(start_ns).min(start_ns);
         let slot = self.number;
-        let record = Record { phase: 0, operation, slot, outcome, awaited, k, intended_start_ns, start_ns, end_ns, rows };
+        let record = Record { phase: 0, operation, slot, outcome, own_lag_ns, k, intended_start_ns, start_ns, end_ns, rows };
         batch.add(record, &sessions.recorder);
     }
 }

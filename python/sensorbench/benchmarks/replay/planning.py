@@ -22,6 +22,8 @@ from sensorbench.traffic import Trace, read_trace, statements_file
 LATE_AFTER_MS = 1.0
 # Of what is not read, transaction control changes nothing by itself.
 _CONTROL = {"begin", "commit", "rollback"}
+# Whose statements can be sent as they were recorded.
+_REPLAYED = "postgresql"
 # The option of a URL by which the tables of the statements are in a namespace of ours.
 _NAMESPACE_OPTION = "namespace"
 
@@ -142,6 +144,8 @@ def plan_replay(
     """
     trace = read_trace(folder)
     target = lasting_target(target_text)
+    if trace.database != _REPLAYED:
+        raise UsageError(f"{folder}: it was recorded from {trace.database}; only traces of {_REPLAYED} can be replayed so far")
     planned = _planned(trace, counts_of_templates(statements_file(folder)), reads_only=options.reads_only)
     changing = [template for template in planned if _may_change(template)]
     writes: WritePermission = "none"

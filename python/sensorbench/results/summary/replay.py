@@ -62,7 +62,7 @@ class ReplayFigures(SummaryPart):
     run_s: float | None = Field(description="How long the replay took; null where it was cut short before it was counted.")
     counts: ReplayCounts
     own_lag_s: Percentiles | None = Field(
-        description="How late the replayer was where the target was not: the session was free at the intended start. Null with speed max."
+        description="How much later statements started than they would have if the replayer had never been late. Null with speed max."
     )
     late_starts: int = Field(
         description="Statements that started more than 1 ms after their intended start, for whatever reason."
