@@ -147,7 +147,7 @@ def overview(bundles: Sequence[Published], entries: Entries) -> str:
             for bundle in own
         ]
         if not own:
-            rows.append([title, "no evidence yet", "", entries.lacking.get(study, ""), ""])
+            rows.append([title, f"none yet. {entries.lacking.get(study, '')}".strip(), "", "", ""])
     return table(["study", "bundle", "scale", "claims", "measured"], rows)
 
 
