@@ -121,7 +121,7 @@ def test_a_study_without_a_bundle_says_why(bundles: list[Published], known: Entr
     assert "**No evidence yet.** Nobody ran it." in page
     table = with_evidence("<!-- evidence: all -->\n<!-- end of evidence -->", bundles, AllMade(), known)
     assert "[small](evidence/small.sbz)" in table
-    assert "| no evidence yet |  | Nobody ran it. |" in table
+    assert "| none yet. Nobody ran it. |" in table
 
 
 def test_a_bundle_of_another_command_is_refused(folder: Path, known: Entries) -> None:
