@@ -88,7 +88,7 @@ pub(crate) async fn replay(replay: Replay) {
     LocalSet::new()
         .run_until(async {
             shared.dispatcher.start(dispatch.origin_ns);
-            dispatch.to_end().await;
+            dispatch.run().await;
             while sessions.open.get() > 0 {
                 let _ = timeout(SLICE, sessions.changed.notified()).await;
                 if shared.is_cancelled() {
@@ -130,7 +130,7 @@ struct Dispatch {
 
 impl Dispatch {
     /// Hands over every statement, or ends when the run is stopped. What is left then is dropped with this.
-    async fn to_end(mut self) {
+    async fn run(mut self) {
         let mut at_once = 0;
         while !self.sessions.shared.dispatcher.is_stopped() {
             let Some(next) = self.ahead.front() else {
