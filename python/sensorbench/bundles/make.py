@@ -27,7 +27,7 @@ from sensorbench.results.summary.envelope import Summary
 from sensorbench.results.writer import SUMMARY_FILE
 
 # Kinds whose figures do not all follow from histograms, block sums and counts: sets of requests and queries of a tool are summed up from logs.
-_NEEDS_LOGS = {"elasticity", CLUSTERS_KIND, "tsbs"}
+_NEEDS_LOGS = {"elasticity", CLUSTERS_KIND, "cassandra-stress", "tsbs"}
 # The summary of a folder of results, computed anew.
 Summarise = Callable[[Path], Summary[Any]]
 
