@@ -27,8 +27,8 @@ LAB_FIXTURE = "lab_home"
 TOO_LONG_TO_BUILD = frozenset({"influxdb2"})
 _LARGE = ("cassandra", "hbase", "opentsdb")
 _LARGE_GROUP = "large servers"
-# They do little, so that the optimiser takes them more time than it saves: 40 s of CPU instead of 25 s for a start and one test of IoTDB.
-_QUICK = frozenset({"iotdb", "opentsdb"})
+# They do little, so that the optimiser takes them more time than it saves: 40 s of CPU instead of 25 s for a start and one test.
+_QUICK = frozenset({"iotdb"})
 _JAVA_OF_SERVERS = (17, 11)
 _REFUSAL = pytest.StashKey[pytest.MonkeyPatch]()
 

@@ -93,6 +93,8 @@ class Opentsdb(LabDatabase):
             java.java,
             *_MODULES,
             *daemon_settings(settings, place.instance.limits.cpus),
+            # The calls of an answer of thousands of series are nested: a StackOverflowError ends it where the stack is as Java has it.
+            "-Xss4M",
             "-XX:+ExitOnOutOfMemoryError",
             "-XX:+PerfDisableSharedMem",
             "-Djava.net.preferIPv4Stack=true",
