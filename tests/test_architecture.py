@@ -100,6 +100,7 @@ MAY_NAME_DATABASES = {
     "app/validation.py": "files of the tool of one database",
     "results/planned.py": KIND_OF_A_TOOL,
     "results/summary/tools.py": KIND_OF_A_TOOL,
+    "bundles/make.py": KIND_OF_A_TOOL,
     "cli/cassandra_stress.py": "the tool of one database",
     "cli/validate.py": "files of the tool of one database",
     "cli/main.py": "the command that is that tool's",

@@ -1,6 +1,6 @@
 """Bundles of results that are no comparisons: what follows from records is computed again, the rest is named."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -60,16 +60,17 @@ KINDS: dict[str, tuple[Make, int, str]] = {
 
 
 @pytest.fixture(scope="module")
-def bundles(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def bundles(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Path]]:
     """A bundle of each kind, made of the smallest results."""
-    FACTOR_STUDIES["delays"] = FactorStudy("delays", null_file(), ())
     found = {}
-    for kind, (make, _, _) in KINDS.items():
-        folder = tmp_path_factory.mktemp(kind)
-        make(folder / "out")
-        _done("bundle", folder / "out", "--out", folder / f"{kind}.sbz", "-q")
-        found[kind] = folder / f"{kind}.sbz"
-    return found
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(FACTOR_STUDIES, "delays", FactorStudy("delays", null_file(), ()))
+        for kind, (make, _, _) in KINDS.items():
+            folder = tmp_path_factory.mktemp(kind)
+            make(folder / "out")
+            _done("bundle", folder / "out", "--out", folder / f"{kind}.sbz", "-q")
+            found[kind] = folder / f"{kind}.sbz"
+        yield found
 
 
 @pytest.mark.parametrize("kind", KINDS)

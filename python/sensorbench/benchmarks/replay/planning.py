@@ -16,14 +16,12 @@ from sensorbench.results.replay import PlannedTemplate, WritePermission
 from sensorbench.runner import Observer, TargetSpec, Variant, VariantSpec, make_variants
 from sensorbench.schemas import Schema
 from sensorbench.schemas.schema_file import SchemaFile
-from sensorbench.traffic import Trace, read_trace, statements_file
+from sensorbench.traffic import REPLAYABLE, Trace, read_trace, statements_file
 
 # Later than this after its intended start, a statement counts as late (ms).
 LATE_AFTER_MS = 1.0
 # Of what is not read, transaction control changes nothing by itself.
 _CONTROL = {"begin", "commit", "rollback"}
-# Whose statements can be sent as they were recorded.
-_REPLAYED = "postgresql"
 # The option of a URL by which the tables of the statements are in a namespace of ours.
 _NAMESPACE_OPTION = "namespace"
 
@@ -144,8 +142,10 @@ def plan_replay(
     """
     trace = read_trace(folder)
     target = lasting_target(target_text)
-    if trace.database != _REPLAYED:
-        raise UsageError(f"{folder}: it was recorded from {trace.database}; only traces of {_REPLAYED} can be replayed so far")
+    if trace.database not in REPLAYABLE:
+        raise UsageError(
+            f"{folder}: it was recorded from {trace.database}; only traces of {', '.join(REPLAYABLE)} can be replayed so far"
+        )
     planned = _planned(trace, counts_of_templates(statements_file(folder)), reads_only=options.reads_only)
     changing = [template for template in planned if _may_change(template)]
     writes: WritePermission = "none"
