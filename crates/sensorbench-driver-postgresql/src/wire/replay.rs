@@ -143,43 +143,47 @@ impl<'a> FromSql<'a> for Raw<'a> {
     }
 }
 
-/// Asks the server for the plans of writes, which it makes without executing them, and looks at which tables they change.
+/// Has the server make plans of writes, without executing them, and checks which tables they change.
 pub async fn check_writes(
     client: &Client,
     namespace: &str,
     templates: &[StatementTemplate],
     numbers: &[usize],
 ) -> Result<Vec<WriteCheck>, Error> {
-    let mut checks = Vec::with_capacity(numbers.len());
-    for template in numbers {
-        let problem = match plan(client, &templates[*template]).await {
-            Ok(plan) => match written(&plan) {
-                tables if tables.is_empty() => Some("its plan does not say which table it changes".to_owned()),
-                tables => elsewhere(&tables, namespace),
-            },
-            Err(error) if errors::is_loss(&error) => return Err(error),
-            Err(error) => Some(format!("the server makes no plan for it: {}", errors::describe(&error))),
-        };
-        checks.push(WriteCheck { template: *template, problem });
-    }
-    Ok(checks)
+    let problem = |planned: Result<Json, Error>| match planned {
+        Ok(plan) => match written(&plan) {
+            tables if tables.is_empty() => Some("its plan does not say which table it changes".to_owned()),
+            tables => elsewhere(&tables, namespace),
+        },
+        Err(error) => Some(format!("the server makes no plan for it: {}", errors::describe(&error))),
+    };
+    check_plans(client, templates, numbers, problem).await
 }
 
-/// Looks in the same way for changes that statements make which seem to read. What has no plan changes no table.
+/// Checks in the same way what statements change that seem to read. What has no plan changes no table.
 pub async fn check_reads(
     client: &Client,
     namespace: &str,
     templates: &[StatementTemplate],
     numbers: &[usize],
 ) -> Result<Vec<WriteCheck>, Error> {
+    let problem = |planned: Result<Json, Error>| planned.map_or(None, |plan| elsewhere(&written(&plan), namespace));
+    check_plans(client, templates, numbers, problem).await
+}
+
+async fn check_plans(
+    client: &Client,
+    templates: &[StatementTemplate],
+    numbers: &[usize],
+    problem: impl Fn(Result<Json, Error>) -> Option<String>,
+) -> Result<Vec<WriteCheck>, Error> {
     let mut checks = Vec::with_capacity(numbers.len());
     for template in numbers {
-        let problem = match plan(client, &templates[*template]).await {
-            Ok(plan) => elsewhere(&written(&plan), namespace),
+        let planned = match plan(client, &templates[*template]).await {
             Err(error) if errors::is_loss(&error) => return Err(error),
-            Err(_) => None,
+            planned => planned,
         };
-        checks.push(WriteCheck { template: *template, problem });
+        checks.push(WriteCheck { template: *template, problem: problem(planned) });
     }
     Ok(checks)
 }
