@@ -140,6 +140,13 @@ def test_measurements_are_pointed_to(cli: Cli, study_folder: Path) -> None:
     assert [entry["is_reference"] for entry in measured["fjall"]] == [False, True]
 
 
+def test_data_beyond_what_was_measured_are_marked(cli: Cli) -> None:
+    """Only where a size is given: a choice such as `disk` says nothing of how much."""
+    marked = cli("choose", "--operations", "library", "--data", "200GB").out
+    assert "extrapolated: GB of data: 200 are needed, 0." in marked
+    assert "extrapolated" not in cli("choose", "--operations", "library", "--data", "disk").out
+
+
 def test_flags_replace_what_a_profile_says_and_wishes_exclude_nobody(cli: Cli) -> None:
     profile = ("choose", "--profile", "sensor-data", "--json")
     assert "fjall" in cli(*profile, "--data", "10GB").json["fitting"]

@@ -4,7 +4,7 @@ from .choose import Chosen, Difference, choose_databases, choose_for
 from .classification import classification_claims
 from .entry import WHEN, Entry, Fact, When, entries, read_entry, require_entry
 from .measurements import measured_in
-from .needs import YES, Given, Machine, NeedKind, choice_of, need_kinds, needs_of
+from .needs import YES, Given, Machine, NeedKind, choice_of, data_bytes_of, need_kinds, needs_of
 from .profiles import Profile, read_profile, require_profile
 from .serialize import serialize_catalog, serialize_entry
 
@@ -28,6 +28,7 @@ __all__ = [
     "choose_databases",
     "choose_for",
     "classification_claims",
+    "data_bytes_of",
     "entries",
     "measured_in",
     "need_kinds",

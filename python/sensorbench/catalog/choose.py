@@ -56,6 +56,7 @@ def choose_for(
     profile: Profile | None,
     works: Sequence[Measured],
     evidence: Sequence[EvidenceBundle] = (),
+    data_bytes: float | None = None,
 ) -> Chosen:
     """Chooses databases for needs, and gathers what is said of the choice.
 
@@ -65,11 +66,12 @@ def choose_for(
         profile: the use case that the needs are of, if they are of one.
         works: results of the user's own, which are named where a database was measured.
         evidence: bundles of the user's own, likewise; those that are shipped are named, too.
+        data_bytes: how much data there will be, if that is known; what was measured with less says how far.
 
     """
     reference = shipped()
     bundles = list({bundle.sha256: bundle for bundle in [*shipped_evidence(), *evidence]}.values())
-    found = {name: measurements(entry, works, bundles, reference) for name, entry in entries().items()}
+    found = {name: measurements(entry, works, bundles, reference, data_bytes) for name, entry in entries().items()}
     return Chosen(
         tuple(needs), when, choose_databases(needs, when), found, profile, tuple(differences(profile)) if profile else ()
     )

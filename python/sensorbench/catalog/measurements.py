@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sensorbench.advisor import EvidenceBundle, Source, basis_of
+from sensorbench.advisor.reach import INSIDE, Distance
+from sensorbench.analysis.candidate import Candidate
 from sensorbench.benchmarks.comparison import Gathered
 from sensorbench.catalog.entry import Entry
 from sensorbench.results.summaries import Measured, measured_below
@@ -12,12 +14,16 @@ from sensorbench.results.summaries import Measured, measured_below
 
 @dataclass(frozen=True)
 class Measurement:
-    """What was measured, when, and where it is to be seen: a report or a folder, or the command that tells it."""
+    """What was measured, when, and where it is to be seen: a report or a folder, or the command that tells it.
+
+    `beyond` says how far more data are needed than were measured; empty where that is not known, or not so.
+    """
 
     what: str
     date: str
     seen: str
     is_reference: bool
+    beyond: str = ""
 
 
 def measured_in(folders: Sequence[Path]) -> list[Measured]:
@@ -26,19 +32,32 @@ def measured_in(folders: Sequence[Path]) -> list[Measured]:
 
 
 def measurements(
-    entry: Entry, works: Sequence[Measured], evidence: Sequence[EvidenceBundle], reference: Gathered
+    entry: Entry,
+    works: Sequence[Measured],
+    evidence: Sequence[EvidenceBundle],
+    reference: Gathered,
+    data_bytes: float | None = None,
 ) -> list[Measurement]:
-    """What there is of a database: own works first, then bundles of evidence; the shipped reference where no bundle has it."""
+    """What there is of a database: own works first, then bundles of evidence; the shipped reference where no bundle has it.
+
+    Args:
+        entry: the database.
+        works: results of the user's own.
+        evidence: the user's bundles, and those that are published.
+        reference: the small results in the package.
+        data_bytes: how much data is needed, if that is known.
+
+    """
     own = [
         Measurement(work.title, work.created[:10], str(work.report or work.folder), is_reference=False)
         for work in works
         if set(work.databases) & set(entry.targets)
     ]
-    of_evidence = [found for bundle in evidence for found in _of_bundle(entry, bundle)]
-    return [*own, *(of_evidence or _of_reference(entry, reference))]
+    of_evidence = [found for bundle in evidence for found in _of_bundle(entry, bundle, data_bytes)]
+    return [*own, *(of_evidence or _of_reference(entry, reference, data_bytes))]
 
 
-def _of_bundle(entry: Entry, bundle: EvidenceBundle) -> list[Measurement]:
+def _of_bundle(entry: Entry, bundle: EvidenceBundle, data_bytes: float | None) -> list[Measurement]:
     """What a bundle has of a database: on which scale and machine, in which versions."""
     candidates = tuple(candidate for candidate in bundle.gathered.candidates if candidate.database in entry.targets)
     if not candidates:
@@ -47,18 +66,26 @@ def _of_bundle(entry: Entry, bundle: EvidenceBundle) -> list[Measurement]:
     layouts = f"{len(candidates)} {'layout' if len(candidates) == 1 else 'layouts'}"
     scale = f"scale {' and '.join(f'{scale:g}' for scale in basis.scales)}, {' and '.join(f'{count:,}' for count in basis.readings)} readings"
     what = f"evidence bundle {bundle.name}: {layouts} at {scale}, {', '.join(basis.versions)}, on {' and '.join(basis.machines)}"
-    return [
-        Measurement(what, max(basis.dates), bundle.name if bundle.is_own else f"evidence/{bundle.name}.sbz", is_reference=False)
-    ]
+    seen = bundle.name if bundle.is_own else f"evidence/{bundle.name}.sbz"
+    beyond = _beyond(data_bytes, candidates, max(basis.readings))
+    return [Measurement(what, max(basis.dates), seen, is_reference=False, beyond=beyond)]
 
 
-def _of_reference(entry: Entry, reference: Gathered) -> list[Measurement]:
+def _of_reference(entry: Entry, reference: Gathered, data_bytes: float | None) -> list[Measurement]:
     found = [candidate for candidate in reference.candidates if candidate.database in entry.targets]
     if not found:
         return []
     dates = sorted({origin.date for origin in reference.origins.values()})
     options = " ".join(f"--target {target}" for target in dict.fromkeys(candidate.target for candidate in found))
     what = f"reference results shipped with sensorbench: {len(found)} layouts of sensor timelines"
-    return [
-        Measurement(what, dates[-1], f"sensorbench recommend --writes high --reads high --fresh yes {options}", is_reference=True)
-    ]
+    seen = f"sensorbench recommend --writes high --reads high --fresh yes {options}"
+    beyond = _beyond(data_bytes, found, max(origin.readings for origin in reference.origins.values()))
+    return [Measurement(what, dates[-1], seen, is_reference=True, beyond=beyond)]
+
+
+def _beyond(needed_bytes: float | None, candidates: Sequence[Candidate], readings: int) -> str:
+    """How far data that are needed lie beyond those that were measured, by the layout that took most space."""
+    measured = max((candidate.bytes_a_reading or 0.0 for candidate in candidates), default=0.0) * readings
+    if needed_bytes is None or not measured or needed_bytes <= INSIDE * measured:
+        return ""
+    return Distance("GB of data", "--data", needed_bytes / 1e9, measured / 1e9, needed_bytes / measured).text

@@ -111,6 +111,12 @@ def choice_of(name: str, text: str, machine: Machine) -> str:
     return _NUMBERS[kind.number](text, f"--{name}", machine)
 
 
+def data_bytes_of(given: Given) -> float | None:
+    """How many bytes of data were given as a need; None where that is a choice, such as `memory`, or nothing."""
+    sizes = [text for text in given.get("data", ()) if text not in need_kinds()["data"].choices]
+    return max((bytes_of(text, "--data") for text in sizes), default=None)
+
+
 def _by_bytes(text: str, option: str, machine: Machine) -> str:
     number = bytes_of(text, option)
     return "memory" if number <= machine.memory_bytes else "disk" if number <= machine.disk_bytes else "cluster"

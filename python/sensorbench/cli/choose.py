@@ -15,6 +15,7 @@ from sensorbench.catalog import (
     Profile,
     When,
     choose_for,
+    data_bytes_of,
     measured_in,
     need_kinds,
     needs_of,
@@ -164,7 +165,8 @@ def choose(
             f"({', '.join(profiles())}); or answer questions by --interview"
         )
     when: When = "studied" if as_studied else "today"
-    chosen = choose_for(needs_of(given, wishes, machine), when, case, measured_in(folders or ()), bundles)
+    works = measured_in(folders or ())
+    chosen = choose_for(needs_of(given, wishes, machine), when, case, works, bundles, data_bytes_of(given))
     _print(chosen, html, open_it=not no_open, as_json=json)
 
 

@@ -88,6 +88,8 @@ def _print_measurements(choice: ChoiceSummary) -> None:
     for name, measured in lines:
         dated = f"{measured.what} ({measured.date})" if measured.date else measured.what
         screen.print(f"  {name}: {dated}: {measured.seen}", highlight=False)
+        if measured.beyond:
+            screen.print(f"    {measured.beyond}", highlight=False)
 
 
 def _print_advice(profile: ChosenProfile) -> None:
