@@ -29,9 +29,11 @@ export VIRTUAL_ENV := $(CURDIR)/.venv
 # $(call timed,NAME,COMMAND): runs a command and prints what it cost.
 timed = start=$$(date +%s); { $(2); } || exit $$?; echo "[phase] $(1): $$(( $$(date +%s) - start )) s"
 
-# $(call tests,PYTHON TESTS): lint, the tests of Rust and these of Python. What fails does not hide what the others find.
-tests = failed=0; ( $(call timed,lint,$(MAKE) lint) ) || failed=$$?; ( $(call timed,Rust tests,$(MAKE) test-rust) ) || failed=$$?; \
-	( $(1) ) || failed=$$?; exit $$failed
+# $(call part,NAME,COMMAND): the same as one of several. What fails does not hide what the others find, and `exit $$failed` ends them.
+part = ( $(call timed,$(1),$(2)) ) || failed=$$?;
+without_python = failed=0; $(call part,lint,$(MAKE) lint) $(call part,Rust tests,$(MAKE) test-rust)
+# $(call tests_without_servers,MARKERS): these Python tests.
+tests_without_servers = $(call part,Python tests without servers,$(PYTEST) $(CHECK_WORKERS) -m "not server and not cluster$(1)" $(ARGS))
 
 .PHONY: help quickstart setup check test test-clusters lint lint-rust lint-python docs docs-outputs bench evidence evidence-pages bench-clients bench-report bench-replay bench-claims bench-history clean format test-rust test-python lock schemas docs-lists wheel notebook
 
@@ -46,11 +48,11 @@ setup: $(RUNTIME) $(STAMPS)/dev ## set up the environment in .venv
 
 check: ## set up and run all checks, and the tests that start no server, but the longest
 	@$(call timed,set up,$(MAKE) setup)
-	@$(call tests,$(call timed,Python tests without servers,$(PYTEST) $(CHECK_WORKERS) -m "not server and not cluster and not long" $(ARGS)))
+	@$(without_python) $(call tests_without_servers, and not long) exit $$failed
 
 test: ## set up and run all checks and tests, but those of clusters
 	@$(call timed,set up,$(MAKE) setup)
-	@$(call tests,$(call timed,Python tests,$(PYTEST) $(TEST_WORKERS) -m "not cluster" $(ARGS)))
+	@$(without_python) $(call tests_without_servers) $(call part,Python tests of servers,$(PYTEST) $(TEST_WORKERS) -m "server and not cluster" $(ARGS)) exit $$failed
 
 test-clusters: ## run the tests of rings, Spark, faults and several nodes
 	@$(call timed,set up,$(MAKE) setup)
