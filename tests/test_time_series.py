@@ -2,6 +2,7 @@
 
 import base64
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -233,9 +234,11 @@ def test_registers_of_victoriametrics_are_read_late_and_kept(cli: Cli, lab_serve
     assert found["broken"] == []
 
 
-def guarantees_of_a_killed(server: str, cli: Cli, folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+def guarantees_of_a_killed(
+    server: str, cli: Cli, folder: Path, monkeypatch: pytest.MonkeyPatch, settings: Mapping[str, str] | None = None
+) -> dict[str, Any]:
     """What registers show of a server that is killed when the run has ended and before its registers are read once more."""
-    instance = lab.up(lab.ServerSpec(server, name="killed"))
+    instance = lab.up(lab.ServerSpec(server, name="killed", settings=settings or {}))
     original = history.with_final_reads
 
     def kill_before(so_far: pa.Table, run: _engine.Run, connected: ConnectedComparison, variant: Variant) -> pa.Table:
@@ -276,6 +279,16 @@ def test_registers_of_a_killed_opentsdb_are_kept(
     assert found["seen"]["lost_writes"]["of"] > 100, "registers were read at the end"
     assert {name for name, finding in found["seen"].items() if finding["count"]} == set()
     assert all(promise["is_made"] for promise in found["promised"].values())
+
+
+def test_registers_show_what_a_killed_opentsdb_without_a_log_lost(
+    cli: Cli, lab_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = guarantees_of_a_killed("opentsdb", cli, tmp_path, monkeypatch, {"tables.durability": "SKIP_WAL"})
+    lost = found["seen"]["lost_writes"]
+    assert 0 < lost["count"] <= lost["of"]
+    assert found["promised"]["lost_writes"]["is_made"] is False
+    assert found["broken"] == []
 
 
 @pytest.mark.parametrize(
