@@ -19,7 +19,11 @@ use crate::slot::{Done, Slot};
 /// After so many operations of one slot the others get their turn, even if it never had to wait.
 const OPERATIONS_BETWEEN_YIELDS: u32 = 256;
 /// How often deadlines, cancellation and changed rates are looked at.
-const TICK_NS: u64 = 5_000_000;
+const TICK_NS: u64 = 50_000_000;
+/// How often deadlines are looked at where the time limit is short.
+const MIN_TICK_NS: u64 = 1_000_000;
+/// A time limit is passed by at most such a part of it.
+const TICKS_PER_TIMEOUT: u64 = 100;
 
 /// One thread's share of a run.
 pub(crate) struct Worker<'a, C> {
@@ -136,7 +140,7 @@ impl<C: Clock> Pool<'_, C> {
                 Next::NotBefore(_) if worker.shared.plan.spin => yield_once().await,
                 // In slices, because the rate may be raised while we wait.
                 Next::NotBefore(intended_start_ns) => {
-                    timer.until(intended_start_ns.min(worker.clock.now_ns() + 10 * TICK_NS)).await
+                    timer.until(intended_start_ns.min(worker.clock.now_ns() + TICK_NS)).await
                 }
             }
             awaited = true;
@@ -313,9 +317,10 @@ impl<C: Clock> Future for RunningSlot<'_, C> {
 /// Wakes operations whose time is over, and hands over records that would otherwise grow old.
 async fn watch_over<C: Clock>(pool: &Pool<'_, C>, mut timer: C::Timer) {
     let worker = pool.worker;
+    // Each look wakes a processor, which costs as much as an operation.
+    let tick_ns = (worker.shared.plan.timeout_ns / TICKS_PER_TIMEOUT).clamp(MIN_TICK_NS, TICK_NS);
     loop {
-        let now_ns = worker.clock.now_ns();
-        timer.until(now_ns + TICK_NS).await;
+        timer.until(worker.clock.now_ns() + tick_ns).await;
         pool.batch.borrow_mut().hand_over(worker.recorder);
         let (cancelled, now_ns) = (worker.shared.is_cancelled(), worker.clock.now_ns());
         for watch in pool.watches.borrow().iter() {

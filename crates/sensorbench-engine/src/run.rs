@@ -5,6 +5,7 @@ use std::sync::{Arc, Barrier, Condvar, Mutex, MutexGuard, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use send_wrapper::SendWrapper;
 use sensorbench_driver::{AsyncConnector, BlockingConnector, Deadline, Driver, DriverError, ReplayRequest, Sessions, runtime};
 use sensorbench_histogram::Latencies;
 
@@ -396,7 +397,7 @@ fn spawn_all(sessions: Sessions, starts: Vec<Start>, finished: &Arc<Finished>) -
             let connector: Arc<dyn AsyncConnector> = connector.into();
             let bodies = starts.into_iter().enumerate().map(|(number, start)| {
                 let connector = connector.clone();
-                spawn(number, Box::new(move || work_asynchronously(connector.as_ref(), &start, number, workers)))
+                spawn(number, Box::new(move || work_asynchronously(connector, start, number, workers)))
             });
             bodies.collect()
         }
@@ -412,15 +413,16 @@ fn spawn_all(sessions: Sessions, starts: Vec<Start>, finished: &Arc<Finished>) -
     }
 }
 
-fn work_asynchronously(connector: &dyn AsyncConnector, start: &Start, number: usize, workers: usize) {
+fn work_asynchronously(connector: Arc<dyn AsyncConnector>, start: Start, number: usize, workers: usize) {
     ask_for_exact_wakeups();
     let runtime = match runtime() {
         Ok(runtime) => runtime,
         Err(error) => return start.give_up(error),
     };
+    let recorder = start.recorder.clone();
     // tokio's budget for a task is meant for one connection. This task is thousands of operations: when the budget is spent,
     // every one of them would be polled in vain, 128 at a time getting on. The worker itself yields often enough.
-    runtime.block_on(tokio::task::unconstrained(async {
+    let work = tokio::task::unconstrained(async move {
         let concurrency = start.shared.plan.concurrency;
         let share = concurrency / workers + usize::from(number < concurrency % workers);
         let first_slot = number * (concurrency / workers) + number.min(concurrency % workers);
@@ -440,8 +442,13 @@ fn work_asynchronously(connector: &dyn AsyncConnector, start: &Start, number: us
             first_slot,
         };
         asynchronous::work(&worker).await.expect("a process has file descriptors for two timers a thread");
-    }));
-    start.recorder.set_client_cpu(thread_cpu_ns());
+    });
+    // The future that a runtime blocks on is woken through the kernel, by a write and a read for each answer. A task is not, and must be
+    // sendable, though it never leaves this thread.
+    if let Err(ended) = runtime.block_on(runtime.spawn(SendWrapper::new(work))) {
+        std::panic::resume_unwind(ended.into_panic());
+    }
+    recorder.set_client_cpu(thread_cpu_ns());
 }
 
 fn work_blocking(connector: &dyn BlockingConnector, start: &Start, number: usize, turn: &Mutex<()>) {
