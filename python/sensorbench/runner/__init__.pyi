@@ -1,4 +1,5 @@
 from .ceiling import driver_ceiling, server_ceiling
+from .client_figures import at_rate, client_figures, do_nothing, response_of, timer_lag_s
 from .client_health import check_client_health, client_bound, health_of_client, warn_of_client
 from .comparison import DATA_FOLDER, Comparison, ConnectedComparison, StallTest, ValidatedComparison
 from .drive import run_plan, write_started
@@ -104,6 +105,7 @@ __all__ = [
     "addresses_of",
     "arithmetic_estimate",
     "as_json",
+    "at_rate",
     "borrowed_cluster",
     "build_plan",
     "cached_tables",
@@ -113,9 +115,11 @@ __all__ = [
     "check_namespace",
     "check_references",
     "client_bound",
+    "client_figures",
     "cluster_target",
     "connect",
     "databases",
+    "do_nothing",
     "driver_ceiling",
     "fingerprint_of",
     "free_room",
