@@ -7,10 +7,12 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+import numpy as np
 from pydantic import BaseModel
 
+from sensorbench.analysis.level_shifts import variation_within
 from sensorbench.errors import UsageError
-from sensorbench.history.machine import machine_of
+from sensorbench.history.entry import history_result
 from sensorbench.results.described import TargetDescription
 from sensorbench.results.history_entries import HistoryFigure, HistoryResult, HistoryVariant, Unit
 from sensorbench.results.manifest import VariantManifest
@@ -69,25 +71,28 @@ def result_of_one_target(folder: Path, kind: str, label: str) -> HistoryResult:
     runs = runs_anywhere_below(folder)
     described = runs[0].manifest.description if runs else {}
     names = sorted({figure.variant for figure in figures})
-    machine, words = machine_of(summary.environment)
     content = {"created": summary.created.isoformat(), "result": summary.result.model_dump(mode="json")}
-    return HistoryResult(
-        id=_digest(content),
-        folder=str(folder.resolve()),
+    return history_result(
+        summary.environment,
+        summary.version,
+        identity=_digest(content),
+        folder=folder,
         kind=kind,
         title=summary.title,
         experiment=_digest(_work_of(summary)),
         name=kind,
         measured=summary.created,
         label=label,
-        machine=machine,
-        machine_words=words,
-        sensorbench=summary.version,
-        kernel=str(summary.environment.get("kernel", "")),
         variants=[_variant(summary, variants[variant], name, described) for name in names],
         figures=figures,
-        histograms=[],
+        aa_variation=_between_repetitions(summary),
     )
+
+
+def _between_repetitions(summary: _Read) -> float | None:
+    """The coefficient of variation between repetitions of the default within a search for settings; None where nothing was repeated."""
+    values = summary.result.drift.values if isinstance(summary, TuneSummary) and summary.result.drift else []
+    return variation_within(np.array(values), []) if min(values, default=0.0) > 0.0 else None
 
 
 def _digest(content: object) -> str:
