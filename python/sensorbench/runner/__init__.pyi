@@ -6,6 +6,7 @@ from .drive import run_plan, write_started
 from .experiment_file import ExperimentFile, load_experiment, plan_experiment
 from .lengths import Length, LengthOrNone, Seconds, SecondsOrNone, seconds, seconds_or_none
 from .live import FeedEnd, LiveFeed, publish_stored, published_to
+from .live_jobs import LiveJobs, live_jobs
 from .load import LoadOrder, check_namespace, fingerprint_of, known_size, load_variant, noted
 from .memory import MemoryGuard
 from .monitor import CLIENT
@@ -76,6 +77,7 @@ __all__ = [
     "Length",
     "LengthOrNone",
     "LiveFeed",
+    "LiveJobs",
     "LoadOrder",
     "MemoryGuard",
     "Observer",
@@ -128,6 +130,7 @@ __all__ = [
     "keeps_on_disk",
     "known_size",
     "lab_takes",
+    "live_jobs",
     "load_experiment",
     "load_variant",
     "make_variants",
