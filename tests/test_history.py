@@ -9,12 +9,14 @@ from pathlib import Path
 import duckdb
 import numpy as np
 import pytest
+from benches.history import false_alarms, found_share
 from benches.own_history import keep_and_compare, own_result
+from benches.real_variation import EVIDENCE, noises_of
 
 from sensorbench.analysis.level_shifts import level_shifts, variation_within
 from sensorbench.errors import UsageError
 from sensorbench.history import HistoryStore, Selection, collect, series_of
-from sensorbench.history.simulated import simulated_histories
+from sensorbench.history.simulated import detectable_step, simulated_histories
 from sensorbench.results.history_entries import HistoryResult
 from tests.conftest import Cli, forget_checksums, run_main
 
@@ -248,6 +250,53 @@ def test_the_stored_simulation_keeps_what_is_promised() -> None:
     assert max(stored.false_alarms_per_100.values()) <= 1.0
     assert all(share >= 0.9 for variation, share in stored.found.items() if float(variation) <= 0.025)
     assert [power.before for power in stored.smallest] == sorted(power.before for power in stored.smallest)
+
+
+def test_noise_of_real_results_raises_few_false_alarms_and_hides_no_step_that_is_called_detectable() -> None:
+    for noise in noises_of(EVIDENCE / "iot-embedded.sbz"):
+        assert len(noise.variations) >= 40
+        assert len(noise.residuals) == 3 * len(noise.variations)
+        assert 0.05 < np.median(noise.variations) < 1.0
+        middle = float(np.median(noise.variations))
+        # As above: more than 28 false alarms in two thousand values have a probability of 0.005.
+        assert false_alarms(noise.standard, 20, middle) * 20 <= 28
+        step = detectable_step(middle, 50)
+        assert step is not None
+        assert found_share(np.log1p(step), middle, 50, 100, noise.standard) >= 0.82
+        assert found_share(np.log1p(0.05), 0.025, 50, 100, noise.standard) >= 0.82
+
+
+def test_the_stored_simulation_with_real_noise_keeps_what_is_promised() -> None:
+    stored = simulated_histories().real
+    assert {(each.source, each.metric) for each in stored} >= {("iot-embedded.sbz", "median"), ("iot-embedded.sbz", "p99")}
+    for each in stored:
+        assert each.false_alarms_per_100 <= 1.0
+        assert each.found >= 0.9
+        for step in each.steps:
+            printed = detectable_step(step.variation, 50)
+            assert step.detectable == pytest.approx(printed, rel=0.01), "what is simulated is what is printed"
+            assert step.found >= 0.9
+        assert each.gate_slower <= 0.05
+        assert each.gate_found >= 0.8
+
+
+def test_noisy_days_count_less_and_raise_no_more_false_alarms() -> None:
+    generator = np.random.default_rng(8)
+    alarms = 0
+    for trial in range(20):
+        variations = np.where(generator.random(110) < 0.2, 0.25, 0.02)
+        values = np.exp(variations * generator.standard_normal(110))
+        alarms += len(level_shifts(values, weights=(0.02 / variations) ** 2, seed=trial, from_value=10))
+    assert alarms <= 28
+    # Two noisy days that come one after the other look like a step.
+    values = np.exp(0.02 * generator.standard_normal(30))
+    values[28:] *= 1.4
+    quiet, noisy = np.ones(30), np.ones(30)
+    noisy[28:] = 0.01
+    assert [shift.place for shift in level_shifts(values, weights=quiet)] == [28] == [shift.place for shift in level_shifts(values)]
+    assert level_shifts(values, weights=noisy) == []
+    with pytest.raises(ValueError, match="weights above zero"):
+        level_shifts(values, weights=np.zeros(30))
 
 
 def test_shifts_are_those_of_the_values() -> None:
