@@ -171,3 +171,11 @@ def test_results_of_one_work_are_one_series_and_those_of_another_are_not(
     shown = cli("history", "show", "--store", store, "--json").json
     assert shown
     assert {len(series["points"]) for series in shown} == {2}
+
+
+def test_a_profile_is_the_same_wherever_its_file_lies(tmp_path: Path) -> None:
+    def moved(summary: dict[str, Any]) -> None:
+        summary["result"]["plan"]["profile"] = "/elsewhere/readings.yaml"
+
+    (result,) = collect(FIXTURES / "cassandra-stress")
+    assert with_summary("cassandra-stress", tmp_path / "moved", moved).experiment == result.experiment

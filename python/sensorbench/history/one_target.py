@@ -108,7 +108,8 @@ def _work_of(summary: _Read) -> dict[str, object]:
         case TuneSummary(result=found):
             work = [found.operations, found.workload, found.goal.text, _plain(found.space), found.start]
         case _:
-            work = [_plain(summary.result.plan)]
+            # A profile is known by what it says, wherever its file lies.
+            work = [summary.result.plan.model_dump(mode="json", exclude={"profile"})]
     return {"kind": summary.kind, "work": work}
 
 
