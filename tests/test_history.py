@@ -329,6 +329,13 @@ def test_our_own_benches_are_set_beside_the_last_time(tmp_path: Path) -> None:
     assert [row[0] for row in rows] == ["null_ops_per_s", "open_loop_p99_us timer"]
     assert rows[0][3] == "0.500"
     assert str(rows[0][4]).startswith("one, ")
+    # What another type of machine did last is no last time of this one, nor is what was measured at another time alone.
+    other = own_result({**measured, "null_ops_per_s": 1e6}, quick=True, commit="other machine")
+    keep_and_compare(other.model_copy(update={"machine": "another"}), store)
+    third = keep_and_compare(own_result({"null_ops_per_s": 8e6}, quick=True, commit="three"), store)
+    (row,) = zip(*(column.cells for column in third.columns), strict=True)
+    assert (row[0], row[3]) == ("null_ops_per_s", "2.000")
+    assert str(row[4]).startswith("two, ")
     # Full runs are another experiment.
     assert "first entry" in next(
         zip(
