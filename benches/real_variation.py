@@ -82,10 +82,10 @@ def _noises(results: Path, bundle: Path) -> Iterator[RealNoise]:
     machine = _machine(results)
     for metric in METRICS:
         logs = [np.log(values) for (of_cell, _, _), values in cells.items() if of_cell == metric and len(values) >= MIN_REPETITIONS]
-        if logs:
-            deviations = np.array([each.std(ddof=1) for each in logs])
-            residuals = np.concatenate([(each - each.mean()) * np.sqrt(len(each) / (len(each) - 1)) for each in logs])
-            yield RealNoise(bundle.name, sha256, metric, machine, residuals, np.sort(np.expm1(deviations)))
+        deviations = np.array([each.std(ddof=1) for each in logs])
+        residuals = [(each - each.mean()) * np.sqrt(len(each) / (len(each) - 1)) for each in logs]
+        if deviations.any():
+            yield RealNoise(bundle.name, sha256, metric, machine, np.concatenate(residuals), np.sort(np.expm1(deviations)))
 
 
 def _machine(results: Path) -> str:

@@ -20,6 +20,7 @@ from rich.console import Console
 from rich.table import Table
 
 from sensorbench.report import formatting
+from sensorbench.runner import timer_lag_s
 from sensorbench.traffic import STATEMENTS, StatementWriter
 
 TEMPLATES = (

@@ -1,16 +1,16 @@
 from .ceiling import driver_ceiling, server_ceiling
-from .client_figures import at_rate, client_figures, do_nothing, response_of, timer_lag_s
 from .client_health import check_client_health, client_bound, health_of_client, warn_of_client
 from .comparison import DATA_FOLDER, Comparison, ConnectedComparison, StallTest, ValidatedComparison
 from .drive import run_plan, write_started
 from .experiment_file import ExperimentFile, load_experiment, plan_experiment
+from .jobs import LiveJobs, live_jobs
 from .lengths import Length, LengthOrNone, Seconds, SecondsOrNone, seconds, seconds_or_none
 from .live import FeedEnd, LiveFeed, publish_stored, published_to
-from .live_jobs import LiveJobs, live_jobs
 from .load import LoadOrder, check_namespace, fingerprint_of, known_size, load_variant, noted
 from .memory import MemoryGuard
 from .monitor import CLIENT
 from .namespaces import OwnedNamespace, owned_namespaces
+from .no_op import at_rate, client_figures, do_nothing, response_of, timer_lag_s
 from .one_at_a_time import RunningServer, SeparateServers, check_can_stop, keeps_on_disk, server_kind
 from .openmetrics import observers
 from .options import (
@@ -148,6 +148,7 @@ __all__ = [
     "prepare_tables",
     "publish_stored",
     "published_to",
+    "response_of",
     "run_manifest",
     "run_plan",
     "run_to_end",
@@ -159,6 +160,7 @@ __all__ = [
     "server_kind",
     "started_target",
     "swept",
+    "timer_lag_s",
     "validated",
     "wait_for",
     "warn_of_client",

@@ -14,7 +14,7 @@ from sensorbench.runner.run import run_to_end
 
 TIMER_RATE = 1000
 # Long enough for figures by which one day is told from another, short enough to come before every benchmark.
-_TIMER_S, _RATE_S = 0.2, 0.1
+_TIMER_S, _RATE_S = 0.15, 0.05
 # A process that makes many benchmarks measures again after so long.
 _FRESH_S = 600.0
 
