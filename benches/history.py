@@ -6,12 +6,12 @@ Writes `simulated.json` of the package, by which `history show` says which step 
 
 import argparse
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from benches.real_variation import RealNoise, real_noises
+from benches.real_variation import Noise, RealNoise, real_noises
 from numpy.typing import NDArray
 
 from sensorbench.analysis.gate import LOOKS, GateLook, decide, detectable, look_levels, looks_until
@@ -43,7 +43,6 @@ STEADY, KNOWN = 0.025, 50
 MAX_OFF = 3
 
 Floats = NDArray[np.float64]
-Noise = Callable[[np.random.Generator, int], Floats]
 
 
 def normal(generator: np.random.Generator, count: int) -> Floats:
@@ -137,30 +136,30 @@ def gate_shares(
 def simulated_real(noise: RealNoise, count: int) -> RealSimulation:
     """Histories and gates whose values differ as repetitions do in stored results."""
     low, middle, high = np.quantile(noise.variations, (0.25, 0.5, 0.75))
-    deviation, draw = float(np.log1p(middle)), noise.standard
+    deviation, near = float(np.log1p(middle)), noise.near(middle)
     of_gate = detectable(deviation * np.sqrt(2.0), look_levels(looks_until(LOOKS[-1]), 1)[-1], MARGIN)
     return RealSimulation(
         source=noise.source,
         sha256=noise.sha256,
         metric=noise.metric,
         machine=noise.machine,
-        cells=len(noise.variations),
-        repetitions=len(noise.residuals),
+        cells=len(noise.cells),
+        repetitions=sum(map(len, noise.cells)),
         steady=int((noise.variations <= STEADY).sum()),
-        false_alarms_per_100=round(false_alarms(draw, count // 4, middle), 3),
-        found=round(found_share(np.log1p(STEP), STEADY, KNOWN, count, draw), 3),
-        steps=[_real_step(draw, variation, count) for variation in (low, middle, high)],
-        gate_slower=round(gate_shares(1.0, deviation, count, seed=3, noise=draw).slower, 3),
+        false_alarms_per_100=round(false_alarms(noise.of_all(), count // 4, middle), 3),
+        found=round(found_share(np.log1p(STEP), STEADY, KNOWN, count, noise.near(STEADY)), 3),
+        steps=[_real_step(noise, variation, count) for variation in (low, middle, high)],
+        gate_slower=round(gate_shares(1.0, deviation, count, seed=3, noise=near).slower, 3),
         gate_detectable=round(of_gate, 3),
-        gate_found=round(gate_shares(1.0 + of_gate, deviation, count, seed=3, noise=draw).slower, 3),
+        gate_found=round(gate_shares(1.0 + of_gate, deviation, count, seed=3, noise=near).slower, 3),
     )
 
 
-def _real_step(noise: Noise, variation: float, count: int) -> SimulatedStep:
+def _real_step(noise: RealNoise, variation: float, count: int) -> SimulatedStep:
     step = detectable_step(variation, KNOWN)
     if step is None:
         raise AssertionError("histories of this length were simulated")
-    found = found_share(np.log1p(step), variation, KNOWN, count, noise)
+    found = found_share(np.log1p(step), variation, KNOWN, count, noise.near(variation))
     return SimulatedStep(variation=round(variation, 4), detectable=round(step, 4), found=round(found, 3))
 
 
@@ -238,9 +237,11 @@ The noise of these histories is drawn from results that this project keeps: the 
 variant, repetitions are divided by their geometric mean. Here each repetition counts as a result; a result of several repetitions varies less.
 `make bench-history ARGS="--real-only"` simulates this part alone.
 
+- *false alarms*: the noise is that of all operations, of which a few vary much more than most.
 - *operations*: how many were repeated three times or more, and how many of them vary by 2.5 % or less.
-- *5 % found*: steps of {STEP:.0%} within {found.within} results, where the same noise is scaled to a variation of {STEADY:.1%}.
-- *quartiles*: a variation of the results, the step that `history show` calls detectable there, and the share of such steps that is found.
+- *5 % found*: steps of {STEP:.0%} within {found.within} results; the noise is that of the operations whose variation is nearest to {STEADY:.1%}, scaled to it.
+- *quartiles* of the operations' variations: the step that `history show` calls detectable there, and the share of such steps that is found; the noise is
+  that of the operations that vary nearly as much.
 
 | results | operations | false alarms in {COMMITS} | 5 % found | lower quartile | median | upper quartile |
 |---|--:|--:|--:|--:|--:|--:|

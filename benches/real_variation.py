@@ -1,10 +1,11 @@
 """How much this project's own stored results vary: by how much repetitions of one variant differ, in the bundles of evidence."""
 
 import hashlib
+import math
 import re
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -26,6 +27,7 @@ MIN_REPETITIONS = 3
 _RUN = re.compile(r"run-\d+")
 
 Floats = NDArray[np.float64]
+Noise = Callable[[np.random.Generator, int], Floats]
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ class RealNoise:
         sha256: of its file.
         metric: of the response time.
         machine: in words.
-        residuals: logarithms of each repetition over the geometric mean of its cell, made as wide as their cells' variations; shape (repetitions,).
+        cells: of each cell the logarithms of its repetitions over their geometric mean, made as wide as its variation; in the order of variations.
         variations: coefficient of variation of each cell, in ascending order; shape (cells,).
 
     """
@@ -46,12 +48,23 @@ class RealNoise:
     sha256: str
     metric: Metric
     machine: str
-    residuals: Floats
+    cells: list[Floats]
     variations: Floats
 
-    def standard(self, generator: np.random.Generator, count: int) -> Floats:
-        """Some of the residuals, drawn independently, of standard deviation 1."""
-        return np.asarray(generator.choice(self.residuals, count) / np.sqrt(np.mean(self.residuals**2)))
+    def of_all(self) -> Noise:
+        """Draws from all cells: most values are near the middle, and some far off."""
+        return drawn_from(np.concatenate(self.cells))
+
+    def near(self, variation: float) -> Noise:
+        """Draws from the quarter of the cells whose variation is the nearest: a history is of one cell."""
+        nearest = np.argsort(np.abs(np.log(np.maximum(self.variations, 1e-6) / variation)))[: math.ceil(len(self.cells) / 4)]
+        return drawn_from(np.concatenate([self.cells[place] for place in nearest]))
+
+
+def drawn_from(residuals: Floats) -> Noise:
+    """Draws residuals independently, made to have a standard deviation of 1."""
+    standard = residuals / np.sqrt(np.mean(residuals**2))
+    return lambda generator, count: np.asarray(generator.choice(standard, count))
 
 
 def real_noises(folder: Path = EVIDENCE) -> list[RealNoise]:
@@ -81,11 +94,21 @@ def _noises(results: Path, bundle: Path) -> Iterator[RealNoise]:
     sha256 = hashlib.sha256(bundle.read_bytes()).hexdigest()
     machine = _machine(results)
     for metric in METRICS:
-        logs = [np.log(values) for (of_cell, _, _), values in cells.items() if of_cell == metric and len(values) >= MIN_REPETITIONS]
-        deviations = np.array([each.std(ddof=1) for each in logs])
-        residuals = [(each - each.mean()) * np.sqrt(len(each) / (len(each) - 1)) for each in logs]
-        if deviations.any():
-            yield RealNoise(bundle.name, sha256, metric, machine, np.concatenate(residuals), np.sort(np.expm1(deviations)))
+        logs = [
+            np.log(values) for (of_cell, _, _), values in cells.items() if of_cell == metric and len(values) >= MIN_REPETITIONS
+        ]
+        if any(each.any() for each in map(_residuals, logs)):
+            logs.sort(key=_deviation)
+            variations = np.expm1([_deviation(each) for each in logs])
+            yield RealNoise(bundle.name, sha256, metric, machine, [_residuals(each) for each in logs], variations)
+
+
+def _deviation(logs: Floats) -> float:
+    return float(logs.std(ddof=1))
+
+
+def _residuals(logs: Floats) -> Floats:
+    return np.asarray((logs - logs.mean()) * np.sqrt(len(logs) / (len(logs) - 1)))
 
 
 def _machine(results: Path) -> str:

@@ -254,15 +254,15 @@ def test_the_stored_simulation_keeps_what_is_promised() -> None:
 def test_noise_of_real_results_raises_few_false_alarms_and_hides_no_step_that_is_called_detectable() -> None:
     for noise in noises_of(EVIDENCE / "iot-embedded.sbz"):
         assert len(noise.variations) >= 40
-        assert len(noise.residuals) == 3 * len(noise.variations)
+        assert {len(cell) for cell in noise.cells} == {3}
         assert 0.05 < np.median(noise.variations) < 1.0
         middle = float(np.median(noise.variations))
         # As above: more than 28 false alarms in two thousand values have a probability of 0.005.
-        assert false_alarms(noise.standard, 20, middle) * 20 <= 28
+        assert false_alarms(noise.of_all(), 20, middle) * 20 <= 28
         step = detectable_step(middle, 50)
         assert step is not None
-        assert found_share(np.log1p(step), middle, 50, 100, noise.standard) >= 0.82
-        assert found_share(np.log1p(0.05), 0.025, 50, 100, noise.standard) >= 0.82
+        assert found_share(np.log1p(step), middle, 50, 100, noise.near(middle)) >= 0.82
+        assert found_share(np.log1p(0.05), 0.025, 50, 100, noise.near(0.025)) >= 0.82
 
 
 def test_the_stored_simulation_with_real_noise_keeps_what_is_promised() -> None:
@@ -274,9 +274,10 @@ def test_the_stored_simulation_with_real_noise_keeps_what_is_promised() -> None:
         for step in each.steps:
             printed = detectable_step(step.variation, 50)
             assert step.detectable == pytest.approx(printed, rel=0.01), "what is simulated is what is printed"
-            assert step.found >= 0.9
+            # Nine of ten and four of five, less three standard errors of a thousand simulations.
+            assert step.found >= 0.87
         assert each.gate_slower <= 0.05
-        assert each.gate_found >= 0.8
+        assert each.gate_found >= 0.76
 
 
 def test_noisy_days_count_less_and_raise_no_more_false_alarms() -> None:
@@ -292,7 +293,9 @@ def test_noisy_days_count_less_and_raise_no_more_false_alarms() -> None:
     values[28:] *= 1.4
     quiet, noisy = np.ones(30), np.ones(30)
     noisy[28:] = 0.01
-    assert [shift.place for shift in level_shifts(values, weights=quiet)] == [28] == [shift.place for shift in level_shifts(values)]
+    assert (
+        [shift.place for shift in level_shifts(values, weights=quiet)] == [28] == [shift.place for shift in level_shifts(values)]
+    )
     assert level_shifts(values, weights=noisy) == []
     with pytest.raises(ValueError, match="weights above zero"):
         level_shifts(values, weights=np.zeros(30))

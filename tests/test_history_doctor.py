@@ -133,9 +133,7 @@ def test_a_series_without_a_no_op_of_its_driver_is_normalised_by_that_of_the_cli
     ]
     with HistoryStore.open(tmp_path / "history.duckdb", "write") as history:
         history.add([*results, later(collected, 4, 1.0, variants=variants, doctor=DoctorFigures())])
-        (series,) = series_of(
-            history, Selection(variant="sqlite star", operation="get_sensor_data"), machines="normalised"
-        )
+        (series,) = series_of(history, Selection(variant="sqlite star", operation="get_sensor_data"), machines="normalised")
     values = [point.value for point in series.points]
     assert len(values) == 3, "a result without a no-op is left out"
     assert max(values) == pytest.approx(min(values))

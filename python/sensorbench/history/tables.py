@@ -75,4 +75,6 @@ ADDED: dict[int, dict[str, tuple[str, ...]]] = {2: {"results": ("timer_lag_s", "
 
 def columns_since(stored: int) -> list[tuple[str, str]]:
     """The columns, with their tables, that a file of an earlier format lacks."""
-    return [(table, name) for number in sorted(ADDED) if number > stored for table, names in ADDED[number].items() for name in names]
+    return [
+        (table, name) for number in sorted(ADDED) if number > stored for table, names in ADDED[number].items() for name in names
+    ]

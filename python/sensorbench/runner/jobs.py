@@ -137,9 +137,7 @@ def _sampled(jobs: LiveJobs, processes: Processes) -> Iterator[None]:
         thread.join(timeout=5.0)
 
 
-def _points(
-    before: dict[str, tuple[float, float]], processes: Mapping[str, psutil.Process], now_s: float
-) -> Iterator[CpuPoint]:
+def _points(before: dict[str, tuple[float, float]], processes: Mapping[str, psutil.Process], now_s: float) -> Iterator[CpuPoint]:
     """How fast CPU time grew since the reading before; `before` has times and CPU times, and gets those of now."""
     for name, process in processes.items():
         used_s, (last_s, last_used_s) = cpu_s(name, process), before.get(name, (now_s, 0.0))
