@@ -27,6 +27,21 @@ def collected(study_folder: Path) -> HistoryResult:
     return result
 
 
+WANTED = Selection(variant="sqlite star", operation="get_sensor_data")
+
+
+@pytest.fixture(scope="module")
+def small(collected: HistoryResult) -> HistoryResult:
+    """The same with the figures of one series alone."""
+    figures = [
+        figure
+        for figure in collected.figures
+        if (figure.operation, figure.is_main) == ("get_sensor_data", True) and figure.variant == "sqlite-star"
+    ]
+    assert len(figures) == 1
+    return collected.model_copy(update={"figures": figures})
+
+
 def test_the_doctors_figures_of_the_day_are_kept_and_shown(
     cli: Cli, collected: HistoryResult, study_folder: Path, tmp_path: Path
 ) -> None:
@@ -39,7 +54,7 @@ def test_the_doctors_figures_of_the_day_are_kept_and_shown(
     assert [point["doctor"] for series in shown for point in series["points"]] == [collected.doctor.model_dump()] * len(shown)
     page = ("history", "plot", "--operation", "get_sensor_data", "--store", store, "--out", tmp_path / "page", "--no-open")
     assert cli(*page).exit_code == 0
-    assert f"timer lag {lag}" in (tmp_path / "page" / "report.html").read_text(encoding="utf-8")
+    assert f"{lag}, no-op rate of the client" in (tmp_path / "page" / "report.html").read_text(encoding="utf-8")
     assert cli("history", "export", "--store", store, "--out", tmp_path / "figures.csv").exit_code == 0
     with (tmp_path / "figures.csv").open(encoding="utf-8") as file:
         assert {float(row["timer_lag_s"]) for row in csv.DictReader(file)} == {client["timer_lag_s"]}
@@ -92,48 +107,43 @@ def test_a_diagnosis_of_the_day_stands_in_the_place_of_what_results_have(
         assert "expected what `sensorbench doctor --json` printed" in said
 
 
-def test_a_machine_that_is_another_than_it_was_is_named_at_a_change(cli: Cli, collected: HistoryResult, tmp_path: Path) -> None:
+def test_a_machine_that_is_another_than_it_was_is_named_at_a_change(cli: Cli, small: HistoryResult, tmp_path: Path) -> None:
     generator, store = np.random.default_rng(5), tmp_path / "history.duckdb"
     factors = np.exp(np.log1p(NOISE) * generator.standard_normal(25))
     factors[20:] *= 1.25
     before, after = DoctorFigures(timer_lag_s=60e-6, aa_variation=0.02), DoctorFigures(timer_lag_s=300e-6, aa_variation=0.03)
-    results = [
-        later(collected, number, factor, doctor=after if number >= 20 else before) for number, factor in enumerate(factors)
-    ]
+    results = [later(small, number, factor, doctor=after if number >= 20 else before) for number, factor in enumerate(factors)]
     with HistoryStore.open(store, "write") as history:
         history.add(results)
-        (series,) = series_of(history, Selection(variant="sqlite star", operation="get_sensor_data"))
+        (series,) = series_of(history, WANTED)
     (change,) = series.changes
     assert [each.what for each in change.versions] == ["timer_lag_s"]
     assert "timer lag 60.0 µs → 300 µs" in version_words(change)
 
 
-def test_noisy_days_make_no_change_of_a_normalised_series(collected: HistoryResult, tmp_path: Path) -> None:
+def test_noisy_days_make_no_change_of_a_normalised_series(small: HistoryResult, tmp_path: Path) -> None:
     generator, store = np.random.default_rng(6), tmp_path / "history.duckdb"
     factors = np.exp(np.log1p(NOISE) * generator.standard_normal(25))
     factors[23:] *= 1.4
-    wanted = Selection(variant="sqlite star", operation="get_sensor_data")
     for noise, changes in ((0.02, [23]), (0.4, [])):
         days = [DoctorFigures(aa_variation=noise if number >= 23 else 0.02) for number in range(25)]
-        results = [later(collected, number, factor, doctor=days[number]) for number, factor in enumerate(factors)]
+        results = [later(small, number, factor, doctor=days[number]) for number, factor in enumerate(factors)]
         with HistoryStore.open(store.with_suffix(f".{noise}"), "write") as history:
             history.add(results)
-            (split,), (normalised,) = series_of(history, wanted), series_of(history, wanted, machines="normalised")
+            (split,), (normalised,) = series_of(history, WANTED), series_of(history, WANTED, machines="normalised")
         assert [change.place for change in split.changes] == [23]
         assert [change.place for change in normalised.changes] == changes
 
 
-def test_a_series_without_a_no_op_of_its_driver_is_normalised_by_that_of_the_client(
-    collected: HistoryResult, tmp_path: Path
-) -> None:
-    variants = [variant.model_copy(update={"no_op_per_s": None}) for variant in collected.variants]
+def test_a_series_without_a_no_op_of_its_driver_is_normalised_by_that_of_the_client(small: HistoryResult, tmp_path: Path) -> None:
+    variants = [variant.model_copy(update={"no_op_per_s": None}) for variant in small.variants]
     results = [
-        later(collected, number, 1.0 + number, variants=variants, doctor=DoctorFigures(null_ops_per_s=1e6 / (1.0 + number)))
+        later(small, number, 1.0 + number, variants=variants, doctor=DoctorFigures(null_ops_per_s=1e6 / (1.0 + number)))
         for number in range(3)
     ]
     with HistoryStore.open(tmp_path / "history.duckdb", "write") as history:
-        history.add([*results, later(collected, 4, 1.0, variants=variants, doctor=DoctorFigures())])
-        (series,) = series_of(history, Selection(variant="sqlite star", operation="get_sensor_data"), machines="normalised")
+        history.add([*results, later(small, 4, 1.0, variants=variants, doctor=DoctorFigures())])
+        (series,) = series_of(history, WANTED, machines="normalised")
     values = [point.value for point in series.points]
     assert len(values) == 3, "a result without a no-op is left out"
     assert max(values) == pytest.approx(min(values))
