@@ -4,13 +4,14 @@ import hashlib
 import json
 import math
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
 from sensorbench.benchmarks.comparison import sample_of, summarise, work_digest
 from sensorbench.errors import UsageError
-from sensorbench.history.entry import history_result
+from sensorbench.history.entry import between_repetitions, history_result
 from sensorbench.history.one_target import ONE_TARGET_KINDS, result_of_one_target
 from sensorbench.results import ComparisonResult, RunResult, VariantManifest, kind_of, read_comparison
 from sensorbench.results.history_entries import HistoryFigure, HistoryHistogram, HistoryResult, HistoryVariant, Unit
@@ -81,22 +82,18 @@ def _of_comparison(result: ComparisonResult, label: str) -> HistoryResult:
             for operation in run.manifest.operations
             if (histogram := _histogram(run, variant.id, operation)) is not None
         ],
-        aa_variation=_between_repetitions(result, measured),
+        aa_variation=between_repetitions(_cells(result, measured)),
     )
 
 
-def _between_repetitions(result: ComparisonResult, measured: list[VariantManifest]) -> float | None:
-    """The coefficient of variation of the metric between repetitions of the same variant and operation; None where there is one repetition."""
-    squares, degrees = 0.0, 0
+def _cells(result: ComparisonResult, measured: list[VariantManifest]) -> Iterator[list[float]]:
+    """The metric of each repetition of each operation of each variant."""
+    metric = result.manifest.plan.metric
     for variant in measured:
         for operation in result.manifest.plan.operations:
             samples = [sample_of([run], operation) for run in result.usable_runs(variant.id)]
-            figures = np.array([sample.figure(result.manifest.plan.metric) for sample in samples if sample is not None])
-            logs = np.log(figures[np.isfinite(figures) & (figures > 0.0)])
-            if len(logs) > 1:
-                squares += float(((logs - logs.mean()) ** 2).sum())
-                degrees += len(logs) - 1
-    return math.expm1(math.sqrt(squares / degrees)) if degrees else None
+            figures = [sample.figure(metric) for sample in samples if sample is not None]
+            yield [figure for figure in figures if math.isfinite(figure) and figure > 0.0]
 
 
 def _check(result: ComparisonResult) -> None:

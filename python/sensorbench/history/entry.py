@@ -1,12 +1,30 @@
 """A result as it goes into a history: what all kinds have in common follows from the environment and the version that measured."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
+
+import numpy as np
 
 from sensorbench.history.machine import machine_of
 from sensorbench.results.described import Environment
 from sensorbench.results.history_entries import DoctorFigures, HistoryFigure, HistoryHistogram, HistoryResult, HistoryVariant
+
+
+def between_repetitions(cells: Iterable[Sequence[float]]) -> float | None:
+    """The coefficient of variation between repetitions of the same, pooled over cells.
+
+    Args:
+        cells: figures of the repetitions of each cell, above zero.
+
+    Returns:
+        None where nothing was repeated.
+
+    """
+    logs = [np.log(cell) for cell in cells if len(cell) > 1]
+    degrees = sum(len(cell) - 1 for cell in logs)
+    return math.expm1(math.sqrt(sum(float(cell.var()) * len(cell) for cell in logs) / degrees)) if degrees else None
 
 
 def history_result(

@@ -7,12 +7,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-import numpy as np
 from pydantic import BaseModel
 
-from sensorbench.analysis.level_shifts import variation_within
 from sensorbench.errors import UsageError
-from sensorbench.history.entry import history_result
+from sensorbench.history.entry import between_repetitions, history_result
 from sensorbench.results.described import TargetDescription
 from sensorbench.results.history_entries import HistoryFigure, HistoryResult, HistoryVariant, Unit
 from sensorbench.results.manifest import VariantManifest
@@ -85,14 +83,17 @@ def result_of_one_target(folder: Path, kind: str, label: str) -> HistoryResult:
         label=label,
         variants=[_variant(summary, variants[variant], name, described) for name in names],
         figures=figures,
-        aa_variation=_between_repetitions(summary),
+        aa_variation=between_repetitions(_cells(summary)),
     )
 
 
-def _between_repetitions(summary: _Read) -> float | None:
-    """The coefficient of variation between repetitions of the default within a search for settings; None where nothing was repeated."""
-    values = summary.result.drift.values if isinstance(summary, TuneSummary) and summary.result.drift else []
-    return variation_within(np.array(values), []) if min(values, default=0.0) > 0.0 else None
+def _cells(summary: _Read) -> Iterator[list[float]]:
+    """Of a search for settings, the goal of each repetition of the default within it, and of default and best by its confirmation."""
+    if isinstance(summary, TuneSummary):
+        found = summary.result
+        repeated = {role: [each.value for each in found.confirmation if each.role == role] for role in ("default", "best")}
+        for values in (found.drift.values if found.drift else [], *repeated.values()):
+            yield [value for value in values if value]
 
 
 def _digest(content: object) -> str:
