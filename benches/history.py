@@ -1,21 +1,33 @@
-"""`make bench-history`: how often change points of a history and gates are false alarms, and what they find, on figures that are made up.
+"""`make bench-history`: how often change points of a history and gates are false alarms, and what they find, on figures that are made up and on
+figures that vary as those of stored results do.
 
 Writes `simulated.json` of the package, by which `history show` says which step could be seen, and the table in docs/reference/history-simulation.md.
 """
 
 import argparse
 import time
-from collections.abc import Callable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from benches.real_variation import Noise, RealNoise, real_noises
 from numpy.typing import NDArray
 
-from sensorbench.analysis.gate import LOOKS, GateLook, decide, look_levels, looks_until
+from sensorbench.analysis.gate import LOOKS, GateLook, decide, detectable, look_levels, looks_until
 from sensorbench.analysis.intervals import product_over_runs
 from sensorbench.analysis.level_shifts import MAX_AFTER, MIN_AFTER, MIN_BEFORE, PERMUTATIONS, SIGNIFICANCE, WINDOW, level_shifts
-from sensorbench.history.simulated import FILE, POWER, WITHIN, SimulatedHistories, SimulatedPower, simulated_histories
+from sensorbench.history.simulated import (
+    FILE,
+    POWER,
+    WITHIN,
+    RealSimulation,
+    SimulatedHistories,
+    SimulatedPower,
+    SimulatedStep,
+    detectable_step,
+    simulated_histories,
+)
 
 ROOT = Path(__file__).parent.parent
 TABLE = ROOT / "docs/reference/history-simulation.md"
@@ -25,11 +37,12 @@ BEFORE = (10, 20, 30, 50, 100)
 SEARCHED = (1.4, 8.0)
 # Gates.
 RATIOS, DEVIATIONS, MARGIN = (1.0, 1.05, 1.1, 1.2), (0.02, 0.05, 0.1), 0.05
+# Variation at which a step of 5 % is promised to be found, and after how many values.
+STEADY, KNOWN = 0.025, 50
 # How far the place of a change may be from where it is.
 MAX_OFF = 3
 
 Floats = NDArray[np.float64]
-Noise = Callable[[np.random.Generator, int], Floats]
 
 
 def normal(generator: np.random.Generator, count: int) -> Floats:
@@ -92,13 +105,15 @@ class GateShares:
     repetitions: float
 
 
-def gate_shares(ratio: float, deviation: float, sessions: int, *, seed: int, margin: float = MARGIN) -> GateShares:
+def gate_shares(
+    ratio: float, deviation: float, sessions: int, *, seed: int, margin: float = MARGIN, noise: Noise = normal
+) -> GateShares:
     """How gates end whose head is so many times as slow as base, and whose repetitions vary by so much on a logarithmic scale."""
     generator = np.random.default_rng(seed)
     levels = look_levels(looks_until(LOOKS[-1]), 1)
     ends: list[tuple[str, int]] = []
     for _ in range(sessions):
-        base, again, head = np.exp(deviation * generator.standard_normal((3, LOOKS[-1])))
+        base, again, head = np.exp(deviation * noise(generator, 3 * LOOKS[-1]).reshape(3, -1))
         word, runs = "undecided", 0
         for level in levels:
             runs = level.runs
@@ -118,6 +133,36 @@ def gate_shares(ratio: float, deviation: float, sessions: int, *, seed: int, mar
     return GateShares(slower, not_slower, undecided, sum(runs for _, runs in ends) / sessions)
 
 
+def simulated_real(noise: RealNoise, count: int) -> RealSimulation:
+    """Histories and gates whose values differ as repetitions do in stored results."""
+    low, middle, high = np.quantile(noise.variations, (0.25, 0.5, 0.75))
+    deviation, near = float(np.log1p(middle)), noise.near(middle)
+    of_gate = detectable(deviation * np.sqrt(2.0), look_levels(looks_until(LOOKS[-1]), 1)[-1], MARGIN)
+    return RealSimulation(
+        source=noise.source,
+        sha256=noise.sha256,
+        metric=noise.metric,
+        machine=noise.machine,
+        cells=len(noise.cells),
+        repetitions=sum(map(len, noise.cells)),
+        steady=int((noise.variations <= STEADY).sum()),
+        false_alarms_per_100=round(false_alarms(noise.of_all(), count // 4, middle), 3),
+        found=round(found_share(np.log1p(STEP), STEADY, KNOWN, count, noise.near(STEADY)), 3),
+        steps=[_real_step(noise, variation, count) for variation in (low, middle, high)],
+        gate_slower=round(gate_shares(1.0, deviation, count, seed=3, noise=near).slower, 3),
+        gate_detectable=round(of_gate, 3),
+        gate_found=round(gate_shares(1.0 + of_gate, deviation, count, seed=3, noise=near).slower, 3),
+    )
+
+
+def _real_step(noise: RealNoise, variation: float, count: int) -> SimulatedStep:
+    step = detectable_step(variation, KNOWN)
+    if step is None:
+        raise AssertionError("histories of this length were simulated")
+    found = found_share(np.log1p(step), variation, KNOWN, count, noise.near(variation))
+    return SimulatedStep(variation=round(variation, 4), detectable=round(step, 4), found=round(found, 3))
+
+
 def gates_table(sessions: int) -> str:
     """The rows of the table of gates."""
     rows = []
@@ -127,6 +172,24 @@ def gates_table(sessions: int) -> str:
             cells = f"{shares.slower:.1%} | {shares.not_slower:.1%} | {shares.undecided:.1%} | {shares.repetitions:.1f}"
             rows.append(f"| {ratio - 1.0:.0%} | {np.expm1(deviation):.1%} | {cells} |")
     return "\n".join(rows)
+
+
+def real_table(found: Iterable[RealSimulation]) -> str:
+    """The rows of the table of real results."""
+    rows = []
+    for each in found:
+        steps = " | ".join(f"{step.variation:.1%}: {step.detectable:.1%} ({step.found:.1%})" for step in each.steps)
+        cells = f"{each.cells} ({each.steady}) | {each.false_alarms_per_100:.2f} | {each.found:.1%} | {steps}"
+        rows.append(f"| `{each.source}` {each.sha256[:8]}, {each.metric}, {each.machine} | {cells} |")
+    return "\n".join(rows)
+
+
+def real_gates_table(found: Iterable[RealSimulation]) -> str:
+    """The rows of the table of gates with the variation of real results."""
+    return "\n".join(
+        f"| `{each.source}`, {each.metric} | {each.steps[1].variation:.1%} | {each.gate_slower:.1%} | {each.gate_detectable:.1%} | {each.gate_found:.1%} |"
+        for each in found
+    )
 
 
 def page(found: SimulatedHistories) -> str:
@@ -168,6 +231,22 @@ between results. `history show` prints this as *detectable*:
 |--:|--:|{"--:|" * len(VARIATIONS)}
 {lines}
 
+## With the variation of real results
+
+The noise of these histories is drawn from results that this project keeps: the bundles in `evidence/` of the repository. Of each operation of each
+variant, repetitions are divided by their geometric mean. Here each repetition counts as a result; a result of several repetitions varies less.
+`make bench-history ARGS="--real-only"` simulates this part alone.
+
+- *false alarms*: the noise is that of all operations, of which a few vary much more than most.
+- *operations*: how many were repeated three times or more, and how many of them vary by 2.5 % or less.
+- *5 % found*: steps of {STEP:.0%} within {found.within} results; the noise is that of the operations whose variation is nearest to {STEADY:.1%}, scaled to it.
+- *quartiles* of the operations' variations: the step that `history show` calls detectable there, and the share of such steps that is found; the noise is
+  that of the operations that vary nearly as much.
+
+| results | operations | false alarms in {COMMITS} | 5 % found | lower quartile | median | upper quartile |
+|---|--:|--:|--:|--:|--:|--:|
+{real_table(found.real)}
+
 ## Gates
 
 How gates with a margin of {MARGIN:.0%} end, by the true slowdown of head and the variation between repetitions: at most {LOOKS[-1]} repetitions, looks after
@@ -176,6 +255,13 @@ How gates with a margin of {MARGIN:.0%} end, by the true slowdown of head and th
 | slower by | repetitions vary by | *slower* | *not slower* | *undecided* | repetitions made |
 |--:|--:|--:|--:|--:|--:|
 {gates_table(found.simulations)}
+
+The same with the variation of real results: gates that are wrong where head is as fast as base, and those that find the slowdown that is
+called *detectable* after {LOOKS[-1]} repetitions.
+
+| results | repetitions vary by | wrongly *slower* | detectable | found |
+|---|--:|--:|--:|--:|
+{real_gates_table(found.real)}
 """
 
 
@@ -184,22 +270,31 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--simulations", type=int, default=2000, help="of each cell")
     parser.add_argument("--page-only", action="store_true", help="simulate gates alone, and take the rest from the package")
+    parser.add_argument(
+        "--real-only", action="store_true", help="simulate real results and gates alone, and take the rest from the package"
+    )
     arguments = parser.parse_args()
     if arguments.page_only:
         TABLE.write_text(page(simulated_histories()), encoding="utf-8")
         return
     count, start_s = arguments.simulations, time.monotonic()
-    found = SimulatedHistories(
+    found = simulated_histories() if arguments.real_only else _simulated(count)
+    found = found.model_copy(update={"real": [simulated_real(noise, count) for noise in real_noises()]})
+    (ROOT / "python/sensorbench/history" / FILE).write_text(found.model_dump_json(indent=1) + "\n", encoding="utf-8")
+    TABLE.write_text(page(found), encoding="utf-8")
+    print(f"{TABLE}: {time.monotonic() - start_s:.0f} s")
+
+
+def _simulated(count: int) -> SimulatedHistories:
+    """What histories of made-up noise give."""
+    return SimulatedHistories(
         simulations=count,
         within=WITHIN,
         power=POWER,
         false_alarms_per_100={name: round(false_alarms(noise, count // 4), 3) for name, noise in NOISES.items()},
-        found={f"{variation}": round(found_share(np.log1p(STEP), variation, 50, count), 3) for variation in VARIATIONS},
+        found={f"{variation}": round(found_share(np.log1p(STEP), variation, KNOWN, count), 3) for variation in VARIATIONS},
         smallest=[SimulatedPower(before=before, deviations=smallest_deviations(before, count)) for before in BEFORE],
     )
-    (ROOT / "python/sensorbench/history" / FILE).write_text(found.model_dump_json(indent=1) + "\n", encoding="utf-8")
-    TABLE.write_text(page(found), encoding="utf-8")
-    print(f"{TABLE}: {time.monotonic() - start_s:.0f} s")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import platform
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
@@ -13,10 +12,12 @@ from rich.table import Table
 from sensorbench import __version__
 from sensorbench.benchmarks.doctor.ceilings import Figure
 from sensorbench.history import HistoryStore, Selection, series_of
-from sensorbench.history.machine import machine_of
+from sensorbench.history.entry import history_result
 from sensorbench.report.history import change_words, version_words
+from sensorbench.results.described import Environment
 from sensorbench.results.environment import environment
 from sensorbench.results.history_entries import HistoryFigure, HistoryResult, HistorySeries, HistoryVariant, Unit
+from sensorbench.runner import client_figures
 
 ROOT = Path(__file__).parent.parent
 # It stays with a checkout, beside its other results.
@@ -64,10 +65,10 @@ def _figures(measured: Mapping[str, Figure | None]) -> Iterator[HistoryFigure]:
 def own_result(measured: Mapping[str, Figure | None], *, quick: bool, commit: str) -> HistoryResult:
     """A result of `make bench` on this machine, at a commit. Quick ones are an experiment of their own."""
     now = datetime.now(UTC)
-    machine, words = machine_of(environment(ROOT))
+    described: Environment = {**environment(ROOT), "client": client_figures()}
     name = "make bench --quick" if quick else "make bench"
     figures = own_figures(measured)
-    content = json.dumps([now.isoformat(), machine, [figure.model_dump() for figure in figures]])
+    content = json.dumps([now.isoformat(), name, [figure.model_dump() for figure in figures]])
     variant = HistoryVariant(
         id=CLIENT,
         target=CLIENT,
@@ -80,22 +81,19 @@ def own_result(measured: Mapping[str, Figure | None], *, quick: bool, commit: st
         server_settings={},
         no_op_per_s=None,
     )
-    return HistoryResult(
-        id=hashlib.sha256(content.encode()).hexdigest(),
-        folder=str(ROOT),
+    return history_result(
+        described,
+        __version__,
+        identity=hashlib.sha256(content.encode()).hexdigest(),
+        folder=ROOT,
         kind="bench",
         title=name,
         experiment=hashlib.sha256(name.encode()).hexdigest(),
         name=name,
         measured=now,
         label=commit,
-        machine=machine,
-        machine_words=words,
-        sensorbench=__version__,
-        kernel=platform.release(),
         variants=[variant],
         figures=figures,
-        histograms=[],
     )
 
 
@@ -105,7 +103,8 @@ def keep_and_compare(result: HistoryResult, store: Path = STORE) -> Table:
     with HistoryStore.open(store, "write") as history:
         history.add([result])
         series = series_of(history, Selection(experiment=result.experiment, machine=result.machine))
-    return _table(series)
+    # What was not measured this time has a last entry of another time.
+    return _table(each for each in series if each.points[-1].result == result.id)
 
 
 def _table(found: Iterable[HistorySeries]) -> Table:

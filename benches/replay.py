@@ -19,8 +19,8 @@ import pyarrow.parquet as pq
 from rich.console import Console
 from rich.table import Table
 
-from sensorbench.benchmarks.doctor.ceilings import timer_lag_s
 from sensorbench.report import formatting
+from sensorbench.runner import timer_lag_s
 from sensorbench.traffic import STATEMENTS, StatementWriter
 
 TEMPLATES = (

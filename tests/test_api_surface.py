@@ -5,6 +5,7 @@
 
 import ast
 import inspect
+import re
 import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -94,6 +95,20 @@ class Changed:
 def test_another_argument_changes_the_surface() -> None:
     assert surface({"Planted": Planted}) == "class Planted()\n    read(self, folder: str) -> int\n"
     assert surface({"Planted": Changed}) == "class Planted()\n    read(self, folder: str, *, rows: int = 3) -> int\n"
+
+
+# A default that is an object of a class, which Python shows as it is on this system: PosixPath('file'), or by its place in memory.
+OBJECT = re.compile(r" = (?:[A-Za-z_.]+\(|<)")
+
+
+def planted_read(store: str | Path = Path("file")) -> int:
+    """Reads."""
+    return len(str(store))
+
+
+def test_defaults_are_values_that_look_alike_on_every_system() -> None:
+    assert [line for line in surface(PUBLIC).splitlines() if OBJECT.search(line)] == []
+    assert OBJECT.search(surface({"planted_read": planted_read}))
 
 
 if __name__ == "__main__":

@@ -2,15 +2,17 @@
 
 import json
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 from benches.history import gate_shares
 
+from sensorbench import lab
 from sensorbench.analysis.gate import GateLook, control_differs, decidable_margin, decide, detectable, look_levels, looks_until
 from sensorbench.analysis.intervals import Interval
-from tests.conftest import Cli, server_url
+from tests.conftest import Cli, Outcome, server_url
 
 SCHEMA = """
 database = "sqlite"
@@ -103,28 +105,67 @@ def test_a_setting_that_costs_is_found_and_named(cli: Cli, experiment: Path, tmp
     assert "synchronous: 0 → 3" in ended.out
 
 
-def test_a_dropped_index_of_a_server_is_found_and_named(cli: Cli, lab_servers: object, tmp_path: Path) -> None:
+def experiment_of_server(folder: Path, target: str) -> Path:
+    """The same experiment, of one operation, for a PostgreSQL, with its two schemas."""
     readings = (
         SCHEMA.replace('"sqlite"', '"postgresql"')
         .replace("time INTEGER", "time timestamptz")
         .replace("value REAL", "value float8")
     )
     for name, settle in (("indexed", INDEX), ("heap", '"ANALYZE"')):
-        (tmp_path / f"{name}.toml").write_text(readings.format(settle=settle), encoding="utf-8")
-    experiment = tmp_path / "experiment.toml"
-    target = server_url("postgresql", "sensorbench_gate")
+        (folder / f"{name}.toml").write_text(readings.format(settle=settle), encoding="utf-8")
     of_server = (
         EXPERIMENT.format(docs=DOCS)
         .replace('url = "sqlite"', f'url = "{target}"')
         .replace("mean_of_hour = 9, new_flow = 1", "mean_of_hour = 1")
     )
-    experiment.write_text(of_server, encoding="utf-8")
-    ended = cli("gate", experiment, "--head", "heap.toml", "--margin", "0.2", "--out", tmp_path / "out", "--no-open")
+    path = folder / "experiment.toml"
+    path.write_text(of_server, encoding="utf-8")
+    return path
+
+
+def check_found(ended: Outcome, out: Path) -> dict[str, Any]:
+    """A gate of such an experiment found and named the slowdown; what it wrote."""
     assert ended.exit_code == 1, ended.err
     assert "error: slower: mean_of_hour is" in ended.err
     assert "access of mean_of_hour" in ended.out
-    (found,) = json.loads((tmp_path / "out" / "gate.json").read_text(encoding="utf-8"))["operations"]
+    gate: dict[str, Any] = json.loads((out / "gate.json").read_text(encoding="utf-8"))
+    (found,) = gate["operations"]
+    assert found["verdict"] == "slower"
     assert found["ratio"]["low"] > 1.2
+    return gate
+
+
+def test_a_dropped_index_of_a_server_is_found_and_named(cli: Cli, lab_servers: object, tmp_path: Path) -> None:
+    experiment = experiment_of_server(tmp_path, server_url("postgresql", "sensorbench_gate"))
+    ended = cli("gate", experiment, "--head", "heap.toml", "--margin", "0.2", "--out", tmp_path / "out", "--no-open")
+    check_found(ended, tmp_path / "out")
+
+
+# With these, a PostgreSQL reads whole tables as if there were no index.
+NO_INDEXES = {"enable_indexscan": "off", "enable_bitmapscan": "off"}
+
+
+def test_a_setting_of_a_server_that_the_lab_starts_is_found_and_named(cli: Cli, lab_home: Path, tmp_path: Path) -> None:
+    experiment, out = experiment_of_server(tmp_path, "postgresql"), tmp_path / "out"
+    given = [f"{key}={value}" for key, value in NO_INDEXES.items()]
+    settings = [word for text in given for word in ("--head-server-setting", text)]
+    gate = check_found(cli("gate", experiment, *settings, "--margin", "0.2", "--out", out, "--no-open"), out)
+    assert (gate["base"]["given"], gate["head"]["given"]) == ([], given)
+    for key, value in NO_INDEXES.items():
+        assert f"{key}: not said → {value}" in gate["differences"], "the setting is named"
+
+
+def test_a_slower_one_of_two_servers_by_their_urls_is_found_and_named(cli: Cli, lab_servers: object, tmp_path: Path) -> None:
+    experiment, out = experiment_of_server(tmp_path, "postgresql"), tmp_path / "out"
+    with lab.borrowed(lab.ServerSpec("postgresql", name="gate-head", settings=NO_INDEXES, stays=False)) as slower:
+        urls = server_url("postgresql", "sensorbench_gate_url"), f"{lab.url_of(slower)}&namespace=sensorbench_gate_url"
+        sides = ("--base", urls[0], "--head", urls[1])
+        gate = check_found(cli("gate", experiment, *sides, "--margin", "0.2", "--out", out, "--no-open"), out)
+        assert slower.password() not in (out / "gate.json").read_text(encoding="utf-8")
+    assert gate["base"]["version"] == gate["head"]["version"]
+    node = slower.nodes[0]
+    assert any(f"{node.host}:{node.port}" in difference for difference in gate["differences"]), "the address is named"
 
 
 def test_a_budget_that_is_over_is_undecided_and_said(cli: Cli, experiment: Path, tmp_path: Path) -> None:

@@ -9,14 +9,15 @@ from pathlib import Path
 import duckdb
 import numpy as np
 import pytest
+from benches.history import false_alarms, found_share
 from benches.own_history import keep_and_compare, own_result
+from benches.real_variation import EVIDENCE, noises_of
 
 from sensorbench.analysis.level_shifts import level_shifts, variation_within
-from sensorbench.errors import UsageError
 from sensorbench.history import HistoryStore, Selection, collect, series_of
-from sensorbench.history.simulated import simulated_histories
+from sensorbench.history.simulated import detectable_step, simulated_histories
 from sensorbench.results.history_entries import HistoryResult
-from tests.conftest import Cli, forget_checksums, run_main
+from tests.conftest import Cli, forget_checksums
 
 NOISE = 0.02
 
@@ -250,6 +251,56 @@ def test_the_stored_simulation_keeps_what_is_promised() -> None:
     assert [power.before for power in stored.smallest] == sorted(power.before for power in stored.smallest)
 
 
+def test_noise_of_real_results_raises_few_false_alarms_and_hides_no_step_that_is_called_detectable() -> None:
+    for noise in noises_of(EVIDENCE / "iot-embedded.sbz"):
+        assert len(noise.variations) >= 40
+        assert {len(cell) for cell in noise.cells} == {3}
+        assert 0.05 < np.median(noise.variations) < 1.0
+        middle = float(np.median(noise.variations))
+        # As above: more than 28 false alarms in two thousand values have a probability of 0.005.
+        assert false_alarms(noise.of_all(), 20, middle) * 20 <= 28
+        step = detectable_step(middle, 50)
+        assert step is not None
+        assert found_share(np.log1p(step), middle, 50, 100, noise.near(middle)) >= 0.82
+        assert found_share(np.log1p(0.05), 0.025, 50, 100, noise.near(0.025)) >= 0.82
+
+
+def test_the_stored_simulation_with_real_noise_keeps_what_is_promised() -> None:
+    stored = simulated_histories().real
+    assert {(each.source, each.metric) for each in stored} >= {("iot-embedded.sbz", "median"), ("iot-embedded.sbz", "p99")}
+    for each in stored:
+        assert each.false_alarms_per_100 <= 1.0
+        assert each.found >= 0.9
+        for step in each.steps:
+            printed = detectable_step(step.variation, 50)
+            assert step.detectable == pytest.approx(printed, rel=0.01), "what is simulated is what is printed"
+            # Nine of ten and four of five, less three standard errors of a thousand simulations.
+            assert step.found >= 0.87
+        assert each.gate_slower <= 0.05
+        assert each.gate_found >= 0.76
+
+
+def test_noisy_days_count_less_and_raise_no_more_false_alarms() -> None:
+    generator = np.random.default_rng(8)
+    alarms = 0
+    for trial in range(20):
+        variations = np.where(generator.random(110) < 0.2, 0.25, 0.02)
+        values = np.exp(variations * generator.standard_normal(110))
+        alarms += len(level_shifts(values, weights=(0.02 / variations) ** 2, seed=trial, from_value=10))
+    assert alarms <= 28
+    # Two noisy days that come one after the other look like a step.
+    values = np.exp(0.02 * generator.standard_normal(30))
+    values[28:] *= 1.4
+    quiet, noisy = np.ones(30), np.ones(30)
+    noisy[28:] = 0.01
+    assert (
+        [shift.place for shift in level_shifts(values, weights=quiet)] == [28] == [shift.place for shift in level_shifts(values)]
+    )
+    assert level_shifts(values, weights=noisy) == []
+    with pytest.raises(ValueError, match="weights above zero"):
+        level_shifts(values, weights=np.zeros(30))
+
+
 def test_shifts_are_those_of_the_values() -> None:
     values = np.array([1.0, 1.01, 0.99] * 8 + [2.0, 2.02, 1.98] * 4)
     (shift,) = level_shifts(values)
@@ -281,6 +332,13 @@ def test_our_own_benches_are_set_beside_the_last_time(tmp_path: Path) -> None:
     assert [row[0] for row in rows] == ["null_ops_per_s", "open_loop_p99_us timer"]
     assert rows[0][3] == "0.500"
     assert str(rows[0][4]).startswith("one, ")
+    # What another type of machine did last is no last time of this one, nor is what was measured at another time alone.
+    other = own_result({**measured, "null_ops_per_s": 1e6}, quick=True, commit="other machine")
+    keep_and_compare(other.model_copy(update={"machine": "another"}), store)
+    third = keep_and_compare(own_result({"null_ops_per_s": 8e6}, quick=True, commit="three"), store)
+    (row,) = zip(*(column.cells for column in third.columns), strict=True)
+    assert (row[0], row[3]) == ("null_ops_per_s", "2.000")
+    assert str(row[4]).startswith("two, ")
     # Full runs are another experiment.
     assert "first entry" in next(
         zip(
@@ -288,46 +346,3 @@ def test_our_own_benches_are_set_beside_the_last_time(tmp_path: Path) -> None:
             strict=True,
         )
     )
-
-
-@pytest.fixture(scope="module")
-def stressed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("stress") / "out"
-    steps = ("--step-duration", "500ms", "--ramp", "0", "--warmup", "0", "--no-open")
-    assert run_main(("stress", "--target", "sqlite", "--rates", "100,200", "--records", "50", *steps, "--out", out)) == 0
-    return out
-
-
-def test_a_stress_run_goes_in_with_each_of_its_rates(stressed: Path) -> None:
-    (result,) = collect(stressed, "v1")
-    (again,) = collect(stressed)
-    assert (result.id, result.experiment) == (again.id, again.experiment)
-    assert result.variants[0].database_version
-    steps = json.loads((stressed / "summary.json").read_text(encoding="utf-8"))["result"]["steps"]
-    figures = {(figure.operation, figure.metric): figure for figure in result.figures}
-    for step in steps:
-        found = figures[f"(all) at {step['rate_per_s']:g} per s", "p99"]
-        assert (found.value, found.is_main, found.runs) == (step["response_s"]["p99"], True, 1)
-        completed = figures[f"(all) at {step['rate_per_s']:g} per s", "throughput"]
-        assert (completed.value, completed.unit, completed.higher_is_better) == (step["completed_per_s"], "per s", True)
-    assert {operation.partition(" ")[0] for operation, _ in figures} == {"(all)", *steps[0]["operations"]}
-
-
-def test_other_rates_are_another_experiment_and_what_is_cut_short_is_refused(stressed: Path, tmp_path: Path) -> None:
-    (result,) = collect(stressed)
-    summary = json.loads((stressed / "summary.json").read_text(encoding="utf-8"))
-    for name, change, reason in (
-        ("slower", lambda: summary["result"]["steps"][0].update(rate_per_s=50.0), None),
-        ("cut", lambda: summary.update(status="interrupted"), "these results are interrupted"),
-        ("damaged", lambda: summary.update(format=99), "sensorbench report"),
-    ):
-        shutil.copytree(stressed, tmp_path / name)
-        change()
-        forget_checksums(tmp_path / name)
-        (tmp_path / name / "summary.json").write_text(json.dumps(summary), encoding="utf-8")
-        if reason is None:
-            (changed,) = collect(tmp_path / name)
-            assert changed.experiment != result.experiment
-        else:
-            with pytest.raises(UsageError, match=reason):
-                collect(tmp_path / name)

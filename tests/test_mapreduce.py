@@ -2,6 +2,7 @@
 
 import json
 import re
+import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -47,6 +48,7 @@ from sensorbench.studies.mapreduce import MAPREDUCE, choose
 from sensorbench.studies.mapreduce.claims import Evidence, judged_as_printed, kinds_of
 from tests.conftest import Cli, commands_on, forget_checksums
 from tests.servers import LabServers
+from tests.test_watch import PAGE_TIMEOUT_S, events_at, free_port, rows_of
 
 # The worked example of the spec; then blanks of all kinds, punctuation, other letters, and a word with signs of regular expressions.
 EXAMPLE = {7: "the cat the", 9: "The end"}
@@ -186,7 +188,15 @@ def test_ctrl_c_leaves_what_was_measured_and_resume_goes_on(cli: Cli, tmp_path: 
     late = cli("study", "run", "mapreduce", *options, "--resume", "--budget", "0.001s", "--out", tmp_path / "out")
     assert late.exit_code == 0, late.err
     assert "interrupted: the budget of 0.001 s is over before 2 nodes are measured; --resume goes on" in late.out
-    assert cli("study", "run", "mapreduce", *options, "--resume", "--out", tmp_path / "out").exit_code == 0
+    port, live = free_port(), list[dict[str, Any]]()
+    follower = threading.Thread(target=lambda: live.extend(events_at(port)))
+    follower.start()
+    resumed = ("study", "run", "mapreduce", *options, "--resume", "--live-port", port, "--out", tmp_path / "out")
+    assert cli(*resumed).exit_code == 0
+    follower.join(timeout=PAGE_TIMEOUT_S)
+    (execution,) = rows_of(live, "intervals", "executions")
+    assert (execution["operation"], execution["phase"], execution["ok"]) == ("files, 2 workers, 'the'", "2 workers", 1)
+    assert {row["process"] for row in rows_of(live, "cpu", "executions")} == {"client", "spark driver"}
     whole = read_mapreduce(tmp_path / "out")
     assert whole.manifest.status == "complete"
     assert [(of.workers, of.failed) for of in whole.executions] == [(1, None), (2, None)]

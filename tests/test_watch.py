@@ -12,13 +12,14 @@ import time
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from sensorbench.app.watch import LOOPBACK, live_page, replayed
-from sensorbench.errors import UsageError
+from sensorbench.errors import FailedError, UsageError
 from sensorbench.progress import ProgressReporter
 from sensorbench.results.reader import read_run
-from sensorbench.runner import FeedEnd, LiveFeed
+from sensorbench.runner import FeedEnd, LiveFeed, live_jobs
 from tests.browser import dom_of
 from tests.conftest import Cli, run_main
 
@@ -175,6 +176,40 @@ def test_a_page_that_comes_back_goes_on_where_it_was(tmp_path: Path) -> None:
     feed.publish(FeedEnd())
     assert len(feed.messages_from(0)) == 1
     assert feed.messages_from(1) == [], "what is over makes nobody wait"
+
+
+def test_jobs_that_no_load_generator_sends_are_operations_of_the_page(tmp_path: Path) -> None:
+    """As the MapReduce study publishes its executions."""
+    port, found = free_port(), list[dict[str, Any]]()
+    follower = threading.Thread(target=lambda: found.extend(events_at(port)))
+    follower.start()
+    with (
+        live_page(tmp_path, port, ProgressReporter(quiet=True)),
+        live_jobs("executions", "MapReduce", lambda: {"spark driver": psutil.Process()}) as jobs,
+    ):
+        jobs.happened("databases get 2 nodes")
+        with jobs.job("files, 1 worker, 'the'", "1 worker") as outcome:
+            # Two readings of the CPU lie at least a second apart.
+            time.sleep(2.5)
+            outcome.is_ok = True
+        with pytest.raises(FailedError), jobs.job("hbase, 1 worker, 'the'", "1 worker"):
+            raise FailedError("lost")
+    follower.join(timeout=PAGE_TIMEOUT_S)
+    assert [event["variant"] for event in of_kind(found, "begin")] == ["MapReduce"]
+    assert [event["status"] for event in of_kind(found, "end")] == ["complete"]
+    done = {row["operation"]: row for row in rows_of(found, "intervals", "executions")}
+    assert {name: (row["ok"], row["failed"]) for name, row in done.items()} == {
+        "files, 1 worker, 'the'": (1, 0),
+        "hbase, 1 worker, 'the'": (0, 1),
+    }
+    assert all(row["p50_s"] == row["length_s"] for row in done.values())
+    assert rows_of(found, "events", "executions")[0]["name"] == "databases get 2 nodes"
+    assert {row["process"] for row in rows_of(found, "cpu", "executions")} == {"client", "spark driver"}
+
+
+def test_jobs_that_nobody_follows_are_carried_out_all_the_same() -> None:
+    with live_jobs("executions", "MapReduce", lambda: {}) as jobs, jobs.job("files, 1 worker", "1 worker") as outcome:
+        outcome.is_ok = True
 
 
 @pytest.mark.parametrize(

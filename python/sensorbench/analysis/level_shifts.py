@@ -9,18 +9,20 @@ of its two sides is one that permutations of the same values seldom reach.
 Changed here: a history grows by one value at a time, and each is looked at when it comes. So only the last few places are tried at each value,
 not all of them again, which would have each place compete with all others for ever. A test at each value errs in at most `SIGNIFICANCE` of
 them, whatever the distribution of the values, as long as they are exchangeable. What is found begins a new level. Values far from the median
-are drawn in before they are compared, so that one spike is no change.
+are drawn in before they are compared, so that one spike is no change. Values may have weights, by which those of noisy days count less:
+permutations move each value with its weight, so that the test errs no more often.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
 
 from sensorbench.analysis.intervals import CONFIDENCE, t_quantile
-from sensorbench.analysis.sample import Floats
+from sensorbench.analysis.sample import Floats, Integers
 
 # A level has so many values before a change of it can be seen, and a change so many after it.
 MIN_BEFORE = 8
@@ -63,11 +65,12 @@ class LevelShift:
     after: int
 
 
-def level_shifts(values: Floats, *, seed: int = 0, from_value: int = 0) -> list[LevelShift]:
+def level_shifts(values: Floats, *, weights: Floats | None = None, seed: int = 0, from_value: int = 0) -> list[LevelShift]:
     """The changes of level of a history.
 
     Args:
         values: figures above zero in the order of time; shape (values,).
+        weights: how much each counts, above zero; shape (values,). All alike if None.
         seed: of the permutations. Equal values and seeds give equal changes.
         from_value: values before this number are taken to be of one level.
 
@@ -75,21 +78,22 @@ def level_shifts(values: Floats, *, seed: int = 0, from_value: int = 0) -> list[
         The changes, in order. Their intervals are not widened for having been chosen as the largest.
 
     Raises:
-        ValueError: for a value that is not above zero and finite.
+        ValueError: for a value or a weight that is not above zero and finite.
 
     """
     logs = _logs(values)
+    weights = np.ones(len(logs)) if weights is None else _above_zero(weights)
     found: list[tuple[int, int]] = []
     start = 0
     for count in range(max(from_value + 1, MIN_BEFORE + MIN_AFTER), len(logs) + 1):
-        window = logs[max(start, count - WINDOW) : count]
-        after = _after(window, np.random.default_rng([seed, count]))
+        window = slice(max(start, count - WINDOW), count)
+        after = _after(logs[window], weights[window], np.random.default_rng([seed, count]))
         if after:
             start = count - after
             found.append((start, count))
-    places = _settled(logs, [place for place, _ in found])
+    places = _settled(logs, weights, [place for place, _ in found])
     ends = [0, *places, len(logs)]
-    levels = [logs[begin:end] for begin, end in pairwise(ends)]
+    levels = [(logs[begin:end], weights[begin:end]) for begin, end in pairwise(ends)]
     return [
         _shift(place, found_at, before, after)
         for place, (_, found_at), (before, after) in zip(places, found, pairwise(levels), strict=True)
@@ -115,27 +119,35 @@ def variation_within(values: Floats, places: Sequence[int]) -> float | None:
 
 
 def _logs(values: Floats) -> Floats:
+    return np.asarray(np.log(_above_zero(values)))
+
+
+def _above_zero(values: Floats) -> Floats:
     values = np.asarray(values, dtype=np.float64)
     if not (np.isfinite(values) & (values > 0.0)).all():
-        raise ValueError("a history has figures above zero alone")
-    return np.log(values)
+        raise ValueError("a history has figures and weights above zero alone")
+    return values
 
 
-def _after(window: Floats, generator: np.random.Generator) -> int:
+def _after(window: Floats, weights: Floats, generator: np.random.Generator) -> int:
     """How many of the last values are of another level than those before them; 0 where that is not seen."""
-    max_after = min(MAX_AFTER, len(window) - MIN_BEFORE)
+    length = len(window)
+    max_after = min(MAX_AFTER, length - MIN_BEFORE)
     if max_after < MIN_AFTER:
         return 0
     values = _drawn_in(window)
-    divergences = _divergences(values[None, :], max_after)[0]
+    # The mean of all values is the same however they are permuted.
+    parts = weights * (values - np.average(values, weights=weights))
+    order = np.arange(length)
+    divergences = _divergences(parts, weights, order[None, :], max_after)[0]
     greatest = float(divergences.max())
     if greatest <= 0.0:
         return 0
     reached = 0
     for size in _BATCHES:
-        shuffled = generator.permuted(np.tile(values, (size, 1)), axis=1)
+        shuffled = generator.permuted(np.tile(order, (size, 1)), axis=1)
         # Sums of the same numbers in another order may differ in their last digit.
-        reached += int((_divergences(shuffled, max_after).max(axis=1) >= greatest * (1.0 - 1e-9)).sum())
+        reached += int((_divergences(parts, weights, shuffled, max_after).max(axis=1) >= greatest * (1.0 - 1e-9)).sum())
         if (reached + 1) / (PERMUTATIONS + 1) > SIGNIFICANCE:
             return 0
     return int(np.argmax(divergences)) + MIN_AFTER
@@ -150,35 +162,43 @@ def _drawn_in(values: Floats) -> Floats:
     return np.clip(values, median - MAX_DEVIATIONS * deviation, median + MAX_DEVIATIONS * deviation)
 
 
-def _divergences(rows: Floats, max_after: int) -> Floats:
-    """For each row, the divergence between its last values and those before, for `MIN_AFTER` to `max_after` of them."""
-    length = rows.shape[1]
-    sums = np.cumsum((rows - rows.mean(axis=1, keepdims=True))[:, ::-1], axis=1)[:, MIN_AFTER - 1 : max_after]
-    after = np.arange(MIN_AFTER, max_after + 1)
-    return np.asarray(sums**2 * length / (after * (length - after)))
+def _divergences(parts: Floats, weights: Floats, orders: Integers, max_after: int) -> Floats:
+    """For each order, the divergence between its last values and those before, for `MIN_AFTER` to `max_after` of them; `parts` are weighted
+    distances from the mean.
+    """
+    last = orders[:, -max_after:][:, ::-1]
+    sums, after = (np.cumsum(each[last], axis=1)[:, MIN_AFTER - 1 :] for each in (parts, weights))
+    total = float(weights.sum())
+    return np.asarray(sums**2 * total / (after * (total - after)))
 
 
-def _settled(logs: Floats, places: Sequence[int]) -> list[int]:
+def _settled(logs: Floats, weights: Floats, places: Sequence[int]) -> list[int]:
     """Each place where the divergence between its neighbouring levels is greatest, now that what came after it is known."""
     settled: list[int] = []
     for number, place in enumerate(places):
         begin = settled[-1] if settled else 0
         end = places[number + 1] if number + 1 < len(places) else len(logs)
         low, high = max(begin + MIN_AFTER, place - MAX_AFTER), min(end - MIN_AFTER, place + MAX_AFTER)
-        settled.append(max(range(low, high + 1), key=lambda at: _divergence(logs[begin:end], at - begin)))
+        values, of_values = logs[begin:end], weights[begin:end]
+        divergence = partial(_divergence, values, of_values)
+        settled.append(begin + max(range(low - begin, high - begin + 1), key=divergence))
     return settled
 
 
-def _divergence(values: Floats, place: int) -> float:
-    before, after = values[:place], values[place:]
-    return float((after.mean() - before.mean()) ** 2) * len(before) * len(after) / len(values)
+def _divergence(values: Floats, weights: Floats, place: int) -> float:
+    difference = np.average(values[place:], weights=weights[place:]) - np.average(values[:place], weights=weights[:place])
+    return float(difference**2 * weights[:place].sum() * weights[place:].sum() / weights.sum())
 
 
-def _shift(place: int, found_at: int, before: Floats, after: Floats) -> LevelShift:
-    """A change with its interval, by Student's t with the spread that both levels share."""
-    degrees = len(before) + len(after) - 2
-    variance = (float(before.var()) * len(before) + float(after.var()) * len(after)) / degrees
-    half = t_quantile(degrees, 0.5 + CONFIDENCE / 2) * math.sqrt(variance * (1.0 / len(before) + 1.0 / len(after)))
-    difference = float(after.mean() - before.mean())
+def _shift(place: int, found_at: int, before: tuple[Floats, Floats], after: tuple[Floats, Floats]) -> LevelShift:
+    """A change with its interval, by Student's t with the spread that both levels share; levels are values and their weights."""
+    means = [float(np.average(values, weights=weights)) for values, weights in (before, after)]
+    squares = sum(
+        float((weights * (values - mean) ** 2).sum()) for (values, weights), mean in zip((before, after), means, strict=True)
+    )
+    degrees = len(before[0]) + len(after[0]) - 2
+    error = math.sqrt(squares / degrees * sum(1.0 / float(weights.sum()) for _, weights in (before, after)))
+    half = t_quantile(degrees, 0.5 + CONFIDENCE / 2) * error
+    difference = means[1] - means[0]
     low, ratio, high = (math.exp(difference + each) for each in (-half, 0.0, half))
-    return LevelShift(place, found_at, ratio, low, high, len(before), len(after))
+    return LevelShift(place, found_at, ratio, low, high, len(before[0]), len(after[0]))

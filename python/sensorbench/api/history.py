@@ -9,9 +9,16 @@ from sensorbench.app.history import history_series
 from sensorbench.history import DEFAULT_STORE, Selection
 from sensorbench.results.history_entries import HistorySeries
 
+# The name of the file, as it is the same on every system.
+STORE = DEFAULT_STORE.name
+
 
 def add_to_history(
-    folders: str | Path | Sequence[str | Path], *, label: str = "", store: str | Path = DEFAULT_STORE
+    folders: str | Path | Sequence[str | Path],
+    *,
+    label: str = "",
+    store: str | Path = STORE,
+    doctor: str | Path | None = None,
 ) -> dict[str, bool]:
     """Adds folders of results to a history, all of them or none.
 
@@ -19,6 +26,7 @@ def add_to_history(
         folders: a folder of results, or several.
         label: what the version is called that was measured: a commit, a release.
         store: the file of the history, a DuckDB database; it is made if it is not there.
+        doctor: what `sensorbench doctor --json` printed on the day of the results; the figures that they have themselves if None.
 
     Returns:
         For each result, by its folder, whether it is new there. One is known by its content, wherever it lies.
@@ -38,12 +46,12 @@ def add_to_history(
     """
     paths = [Path(folder) for folder in ([folders] if isinstance(folders, str | Path) else folders)]
     with own_errors():
-        added = add_folders(paths, Path(store), label=label)
+        added = add_folders(paths, Path(store), label=label, doctor=None if doctor is None else Path(doctor))
     return {each.result.folder: each.is_new for each in added}
 
 
 def read_history(
-    store: str | Path = DEFAULT_STORE,
+    store: str | Path = STORE,
     *,
     experiment: str | None = None,
     variant: str | None = None,

@@ -13,7 +13,7 @@ from sensorbench.app.run import run_and_report
 from sensorbench.benchmarks.comparison import ComparisonBenchmark, plan_comparison
 from sensorbench.errors import UsageError
 from sensorbench.progress import ProgressReporter
-from sensorbench.results import ComparisonManifest, ComparisonResult, read_comparison
+from sensorbench.results import ComparisonManifest, ComparisonResult, VariantManifest, read_comparison
 from sensorbench.results.files import write_result
 from sensorbench.results.manifest import now
 from sensorbench.results.reader import read_manifest
@@ -220,7 +220,7 @@ def _result(gate: Gate, result: ComparisonResult, watch: _Watch, took_s: float) 
         reason=reason,
         base=GateSide(given=gate.base.words, variants=[base, again], version=_version(result, base)),
         head=GateSide(given=gate.head.words, variants=[head], version=_version(result, head)),
-        differences=_differences(result),
+        differences=_differences(result, gate),
         metric=manifest.plan.metric,
         margin=gate.margin,
         looks=list(watch.looks),
@@ -238,7 +238,13 @@ def _version(result: ComparisonResult, variant: str) -> str:
     return f"{load.description.database} {load.description.version}" if load else ""
 
 
-def _differences(result: ComparisonResult) -> list[str]:
+def _settings(result: ComparisonResult, variant: VariantManifest, side: Side) -> dict[str, str]:
+    """The settings of a side's server: those that the lab started it with, in the server's own words where it says them."""
+    load = result.loads.get(variant.id)
+    return {**dict(side.server_settings), **(load.description.settings if load else {})}
+
+
+def _differences(result: ComparisonResult, gate: Gate) -> list[str]:
     """What differs between base and head, in words."""
     base, _, head = result.manifest.variants
     # An embedded database in the results folder has a place for each side, which is no difference.
@@ -249,7 +255,7 @@ def _differences(result: ComparisonResult) -> list[str]:
     found = [f"{name}: {of_base} → {of_head}" for name, (of_base, of_head) in sides.items() if of_base != of_head]
     if base.schema_digest != head.schema_digest and base.schema_name == head.schema_name:
         found.append(f"content of schema {base.schema_name}")
-    of_base, of_head = (result.loads[each.id].description.settings if each.id in result.loads else {} for each in (base, head))
+    of_base, of_head = _settings(result, base, gate.base), _settings(result, head, gate.head)
     found += [
         f"{key}: {of_base.get(key, 'not said')} → {of_head.get(key, 'not said')}"
         for key in sorted(of_base.keys() | of_head.keys())

@@ -65,10 +65,18 @@ def add(
     folders: Annotated[list[Path], typer.Argument(metavar="FOLDER…", help="Folders of results, of comparisons and studies.")],
     store: Store = DEFAULT_STORE,
     label: Label = "",
+    doctor: Annotated[
+        Path | None,
+        typer.Option(
+            "--doctor",
+            help="What `sensorbench doctor --json` printed on the day of the results; the figures that they have themselves if not given.",
+            show_default=False,
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Add folders of results to the history, all of them or none. What is there already is not added again."""
-    added = add_to_history(folders, store, label=label)
+    added = add_to_history(folders, store, label=label, doctor=doctor)
     if json:
         print_json([{"id": each.result.id, "folder": each.result.folder, "is_new": each.is_new} for each in added])
         return
@@ -193,7 +201,18 @@ def _machines(normalised: bool) -> Machines:
 
 def _print_series(found: list[HistorySeries]) -> None:
     table = new_table(
-        "experiment", "variant", "operation", "metric", "machine", "results", "last", "varies by", "detectable", "last change"
+        "experiment",
+        "variant",
+        "operation",
+        "metric",
+        "machine",
+        "results",
+        "last",
+        "timer lag",
+        "A/A",
+        "varies by",
+        "detectable",
+        "last change",
     )
     for series in found:
         last, change = series.points[-1], series.changes[-1] if series.changes else None
@@ -205,11 +224,17 @@ def _print_series(found: list[HistorySeries]) -> None:
             series.machine or "several",
             str(len(series.points)),
             formatting.of_kind(last.value, _KINDS[series.unit]),
-            "–" if series.variation is None else formatting.percent(series.variation),
-            "–" if series.detectable is None else formatting.percent(series.detectable),
+            formatting.duration(last.doctor.timer_lag_s),
+            _share(last.doctor.aa_variation),
+            _share(series.variation),
+            _share(series.detectable),
             "none" if change is None else f"{change_words(change)} at {change.measured:%Y-%m-%d}",
         )
     console().print(table)
+
+
+def _share(share: float | None) -> str:
+    return "–" if share is None else formatting.percent(share)
 
 
 def _print_changes(found: list[HistorySeries]) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from sensorbench.app import reports
 from sensorbench.app.run import run_and_report
+from sensorbench.app.watch import live_page
 from sensorbench.benchmarks.mapreduce import (
     NATIVE,
     MapReduceBenchmark,
@@ -17,7 +18,7 @@ from sensorbench.benchmarks.mapreduce import (
 )
 from sensorbench.cli.dry_run import length, show_dry_run
 from sensorbench.cli.model_options import takes
-from sensorbench.cli.options import DropAfter, DryRun, Json, NoOpen, Out, Replace, Resume
+from sensorbench.cli.options import DropAfter, DryRun, Json, Live, LivePort, NoOpen, Out, Replace, Resume, live_port
 from sensorbench.cli.output import published_claims_as_json, show_written
 from sensorbench.cli.printing import new_table, print_json
 from sensorbench.cli.published import planned_tables, show_published_and_claims
@@ -70,6 +71,8 @@ def run_study(
     resume: Resume = False,
     replace: Replace = False,
     drop_after: DropAfter = False,
+    live: Live = False,
+    port: LivePort = None,
     dry_run: DryRun = False,
     no_open: NoOpen = False,
     json: Json = False,
@@ -96,7 +99,8 @@ def run_study(
     )
     check_folder(folder, resume=resume)
     plan = planned(spec, folder)
-    written = run_and_report(MapReduceBenchmark(), plan, folder, reporter, reports.MAPREDUCE.write, resume=resume)
+    with live_page(folder, live_port(live, port), reporter):
+        written = run_and_report(MapReduceBenchmark(), plan, folder, reporter, reports.MAPREDUCE.write, resume=resume)
     show_written(written, print_mapreduce, no_open=no_open, as_json=json)
     _fail_if_wrong(written[0])
 

@@ -2,14 +2,16 @@
 
 import hashlib
 import json
+import math
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
-from sensorbench.benchmarks.comparison import summarise, work_digest
+from sensorbench.benchmarks.comparison import sample_of, summarise, work_digest
 from sensorbench.errors import UsageError
-from sensorbench.history.machine import machine_of
+from sensorbench.history.entry import between_repetitions, history_result
 from sensorbench.history.one_target import ONE_TARGET_KINDS, result_of_one_target
 from sensorbench.results import ComparisonResult, RunResult, VariantManifest, kind_of, read_comparison
 from sensorbench.results.history_entries import HistoryFigure, HistoryHistogram, HistoryResult, HistoryVariant, Unit
@@ -59,21 +61,18 @@ def _of_comparison(result: ComparisonResult, label: str) -> HistoryResult:
     summary = result.summary or summarise(result)
     if summary.answers_equal is False:
         raise UsageError(f"{result.folder}: its answers are not equal; figures of wrong answers go into no history")
-    machine, words = machine_of(manifest.environment)
     measured = [variant for variant in manifest.variants if not variant.only_loads and result.runs[variant.id]]
-    return HistoryResult(
-        id=_id_of(result),
-        folder=str(result.folder.resolve()),
+    return history_result(
+        manifest.environment,
+        manifest.version,
+        identity=_id_of(result),
+        folder=result.folder,
         kind=manifest.kind,
         title=manifest.title,
         experiment=work_digest(manifest),
         name=f"{manifest.plan.name} {manifest.plan.part}".strip(),
         measured=manifest.created,
         label=label,
-        machine=machine,
-        machine_words=words,
-        sensorbench=manifest.version,
-        kernel=str(manifest.environment.get("kernel", "")),
         variants=_variants(result, measured),
         figures=_figures(summary.result, {variant.id for variant in measured}),
         histograms=[
@@ -83,7 +82,18 @@ def _of_comparison(result: ComparisonResult, label: str) -> HistoryResult:
             for operation in run.manifest.operations
             if (histogram := _histogram(run, variant.id, operation)) is not None
         ],
+        aa_variation=between_repetitions(_cells(result, measured)),
     )
+
+
+def _cells(result: ComparisonResult, measured: list[VariantManifest]) -> Iterator[list[float]]:
+    """The metric of each repetition of each operation of each variant."""
+    metric = result.manifest.plan.metric
+    for variant in measured:
+        for operation in result.manifest.plan.operations:
+            samples = [sample_of([run], operation) for run in result.usable_runs(variant.id)]
+            figures = [sample.figure(metric) for sample in samples if sample is not None]
+            yield [figure for figure in figures if math.isfinite(figure) and figure > 0.0]
 
 
 def _check(result: ComparisonResult) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from sensorbench.errors import UsageError
-from sensorbench.history.machine import machine_of
+from sensorbench.history.entry import between_repetitions, history_result
 from sensorbench.results.described import TargetDescription
 from sensorbench.results.history_entries import HistoryFigure, HistoryResult, HistoryVariant, Unit
 from sensorbench.results.manifest import VariantManifest
@@ -69,25 +69,32 @@ def result_of_one_target(folder: Path, kind: str, label: str) -> HistoryResult:
     runs = runs_anywhere_below(folder)
     described = runs[0].manifest.description if runs else {}
     names = sorted({figure.variant for figure in figures})
-    machine, words = machine_of(summary.environment)
     content = {"created": summary.created.isoformat(), "result": summary.result.model_dump(mode="json")}
-    return HistoryResult(
-        id=_digest(content),
-        folder=str(folder.resolve()),
+    return history_result(
+        summary.environment,
+        summary.version,
+        identity=_digest(content),
+        folder=folder,
         kind=kind,
         title=summary.title,
         experiment=_digest(_work_of(summary)),
         name=kind,
         measured=summary.created,
         label=label,
-        machine=machine,
-        machine_words=words,
-        sensorbench=summary.version,
-        kernel=str(summary.environment.get("kernel", "")),
         variants=[_variant(summary, variants[variant], name, described) for name in names],
         figures=figures,
-        histograms=[],
+        aa_variation=between_repetitions(_cells(summary)),
     )
+
+
+def _cells(summary: _Read) -> Iterator[list[float]]:
+    """Of a search for settings, the goal of each repetition of the default within it, and of default and best by its confirmation."""
+    if isinstance(summary, TuneSummary):
+        found = summary.result
+        drift = found.drift.values if found.drift else []
+        repeated = [[each.value for each in found.confirmation if each.role == role] for role in ("default", "best")]
+        for values in (drift, *repeated):
+            yield [value for value in values if value]
 
 
 def _digest(content: object) -> str:
@@ -103,7 +110,8 @@ def _work_of(summary: _Read) -> dict[str, object]:
         case TuneSummary(result=found):
             work = [found.operations, found.workload, found.goal.text, _plain(found.space), found.start]
         case _:
-            work = [_plain(summary.result.plan)]
+            # A profile is known by what it says, wherever its file lies.
+            work = [summary.result.plan.model_dump(mode="json", exclude={"profile"})]
     return {"kind": summary.kind, "work": work}
 
 

@@ -1,18 +1,21 @@
 """Series of figures out of a history, and where they changed: which version was the first that is affected, by how much."""
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from statistics import median
 
 import numpy as np
 
 from sensorbench.analysis.level_shifts import level_shifts, variation_within
+from sensorbench.analysis.sample import Floats
 from sensorbench.history.simulated import detectable_step
 from sensorbench.history.store import HistoryStore
 from sensorbench.results.history_entries import (
     VERSIONED,
     Direction,
+    DoctorFigures,
     HistoryChange,
     HistoryPoint,
     HistorySeries,
@@ -21,6 +24,8 @@ from sensorbench.results.history_entries import (
     VersionChange,
 )
 
+# A figure of the doctor that is so many times what it was is named at a change.
+FAR = 2.0
 _OF_SERIES = ("experiment", "name", "variant", "operation", "metric", "unit", "higher_is_better")
 
 
@@ -63,7 +68,8 @@ def series_of(
         store: the history.
         selection: which of them.
         machines: `split` gives a series for each type of machine. `normalised` gives one over all machines, of latencies times, and rates over,
-            what the client could do with the driver on that day; figures without such a ceiling are left out.
+            what the client could do with the driver on that day; figures without such a ceiling are left out. A result of a day on which
+            repetitions of the same variant differed more than on most counts less.
         seed: of the permutations.
 
     Returns:
@@ -84,12 +90,20 @@ def series_of(
     return [_series(list(group), machines, seed) for _, group in groupby(ordered, key=key_of)]
 
 
-def _normalised(figures: Iterable[StoredFigure]) -> Iterator[StoredFigure]:
-    """Figures as multiples of what the client could do: a latency as a multiple of a no-op, a rate as a share of the ceiling."""
+def _normalised(figures: Sequence[StoredFigure]) -> Iterator[StoredFigure]:
+    """Figures as multiples of what the client could do: a latency as a multiple of a no-op, a rate as a share of the ceiling. The no-op is the
+    driver's, or in series where no driver's was measured that of a database that does nothing.
+    """
+
+    def series(figure: StoredFigure) -> tuple[str, ...]:
+        return (figure.experiment, figure.variant, figure.operation, figure.metric)
+
+    of_driver = {series(figure) for figure in figures if figure.no_op_per_s}
     for figure in figures:
-        if not figure.no_op_per_s or figure.unit not in {"s", "per s"}:
+        per_s = figure.no_op_per_s if series(figure) in of_driver else figure.null_ops_per_s
+        if not per_s or figure.unit not in {"s", "per s"}:
             continue
-        factor = figure.no_op_per_s if figure.unit == "s" else 1.0 / figure.no_op_per_s
+        factor = per_s if figure.unit == "s" else 1.0 / per_s
         low, high = (None if end is None else end * factor for end in (figure.low, figure.high))
         yield figure.model_copy(update={"value": figure.value * factor, "low": low, "high": high, "unit": "share"})
 
@@ -98,7 +112,8 @@ def _series(figures: Sequence[StoredFigure], machines: Machines, seed: int) -> H
     last = figures[-1]
     points = [_point(figure) for figure in figures]
     values = np.array([point.value for point in points])
-    shifts = level_shifts(values, seed=seed)
+    weights = _weights([point.doctor.aa_variation for point in points]) if machines == "normalised" else None
+    shifts = level_shifts(values, weights=weights, seed=seed)
     variation = variation_within(values, [shift.place for shift in shifts])
     changes = []
     for shift in shifts:
@@ -118,7 +133,10 @@ def _series(figures: Sequence[StoredFigure], machines: Machines, seed: int) -> H
                 high=shift.high,
                 before=shift.before,
                 after=shift.after,
-                versions=_version_changes(points[shift.place - 1], points[shift.place]),
+                versions=[
+                    *_version_changes(points[shift.place - 1], points[shift.place]),
+                    *_doctor_changes(points[shift.place - 1].doctor, points[shift.place].doctor),
+                ],
             )
         )
     level = len(points) - (shifts[-1].place if shifts else 0)
@@ -133,6 +151,13 @@ def _series(figures: Sequence[StoredFigure], machines: Machines, seed: int) -> H
     )
 
 
+def _weights(variations: Sequence[float | None]) -> Floats:
+    """How much each result counts: a day noisier than most by the square of how much noisier; one of which that is not known like most."""
+    known = [variation for variation in variations if variation]
+    typical = median(known) if known else 1.0
+    return np.array([min(1.0, typical / variation) ** 2 if variation else 1.0 for variation in variations])
+
+
 def _point(figure: StoredFigure) -> HistoryPoint:
     return HistoryPoint(
         result=figure.result,
@@ -142,6 +167,7 @@ def _point(figure: StoredFigure) -> HistoryPoint:
         low=figure.low,
         high=figure.high,
         runs=figure.runs,
+        doctor=figure.doctor,
         versions={name: str(getattr(figure, name)) for name in VERSIONED},
     )
 
@@ -159,3 +185,11 @@ def _version_changes(before: HistoryPoint, after: HistoryPoint) -> list[VersionC
             was, now = (", ".join(f"{key}={settings.get(key, 'not said')}" for key in keys) for settings in (of_before, of_after))
         found.append(VersionChange(what=name, before=was, after=now))
     return found
+
+
+def _doctor_changes(before: DoctorFigures, after: DoctorFigures) -> Iterator[VersionChange]:
+    """The doctor's figures that are far from what they were: the machine may be what changed."""
+    for name in DoctorFigures.model_fields:
+        was, now = getattr(before, name), getattr(after, name)
+        if was and now and max(was / now, now / was) >= FAR:
+            yield VersionChange(what=name, before=f"{was:.3g}", after=f"{now:.3g}")

@@ -11,9 +11,10 @@ from typing import Any, Literal
 import duckdb
 
 from sensorbench.errors import FailedError, UsageError
-from sensorbench.history.tables import COLUMNS, FORMAT, MARKER, TABLES
+from sensorbench.history.tables import COLUMNS, FORMAT, MARKER, TABLES, columns_since
 from sensorbench.results.files import whole_file
 from sensorbench.results.history_entries import (
+    DoctorFigures,
     HistoryFigure,
     HistoryHistogram,
     HistoryResult,
@@ -35,11 +36,17 @@ class Added:
 
 
 class HistoryStore:
-    """An open history. Only one process has it open for writing."""
+    """An open history. Only one process has it open for writing. A file of an earlier format is read as it is, and becomes one of today when it is
+    opened for writing.
+    """
 
-    def __init__(self, path: Path, connection: duckdb.DuckDBPyConnection) -> None:
+    def __init__(self, path: Path, connection: duckdb.DuckDBPyConnection, stored_format: int = FORMAT) -> None:
         self.path = path
         self.connection = connection
+        # What an earlier format did not keep is not known.
+        lacking = [name for table, name in columns_since(stored_format) if table == "results"]
+        unknown = "".join(f", NULL::{COLUMNS['results'][name]} AS {name}" for name in lacking)
+        self._all_figures = _ALL_FIGURES.format(results=f"(SELECT *{unknown} FROM results)" if lacking else "results")
 
     @classmethod
     def open(cls, path: Path, mode: Literal["read", "write"] = "read") -> "HistoryStore":
@@ -59,8 +66,17 @@ class HistoryStore:
                 raise UsageError(f"{path}: there is no history; `sensorbench history add FOLDER --store {path}` begins one")
             _create(path)
         # Whose it is, is read without the right to write.
-        _connect(path, read_only=True).close()
-        return cls(path, _connect(path, read_only=mode == "read"))
+        connection, stored_format = _connect(path, read_only=True)
+        if mode == "read":
+            return cls(path, connection, stored_format)
+        connection.close()
+        connection, stored_format = _connect(path, read_only=False)
+        try:
+            _migrate(connection, stored_format)
+        except BaseException:
+            connection.close()
+            raise
+        return cls(path, connection)
 
     def __enter__(self) -> "HistoryStore":
         return self
@@ -113,16 +129,17 @@ class HistoryStore:
         kind = "PARQUET" if path.suffix == ".parquet" else "CSV, HEADER"
         with whole_file(path) as unfinished:
             target = str(unfinished).replace("'", "''")
-            self.connection.execute(f"COPY ({_ALL_FIGURES}) TO '{target}' (FORMAT {kind})")
+            self.connection.execute(f"COPY ({self._all_figures}) TO '{target}' (FORMAT {kind})")
         (row,) = self._query("SELECT count(*) FROM figures")
         return int(row[0])
 
     def figures(self) -> list[StoredFigure]:
         """The same rows as `export` writes."""
-        names = list(StoredFigure.model_fields)
-        rows = self._query(_ALL_FIGURES)
+        found = self.connection.execute(self._all_figures)
+        names = [column[0] for column in found.description or ()]
         return [
-            StoredFigure.model_validate({name: _aware(value) for name, value in zip(names, row, strict=True)}) for row in rows
+            StoredFigure.model_validate({name: _aware(value) for name, value in zip(names, row, strict=True)})
+            for row in found.fetchall()
         ]
 
     def _insert(self, result: HistoryResult) -> None:
@@ -144,6 +161,7 @@ class HistoryStore:
                     result.machine_words,
                     result.sensorbench,
                     result.kernel,
+                    *_values(result.doctor),
                 ]
             ],
         )
@@ -189,17 +207,17 @@ class HistoryStore:
         return self.connection.execute(sql, list(values)).fetchall()
 
 
-# In the order of StoredFigure.
+# `results` is the table, or one that has the columns of today.
 _ALL_FIGURES = """
 SELECT r.experiment, r.name, v.series AS variant, f.operation, f.metric, f.unit, f.higher_is_better, f.is_main, f.value, f.low, f.high, f.confidence,
        f.runs, r.measured, r.label, v.database, v.database_version, v.schema_name, v.schema_digest, v.server_settings, v.no_op_per_s,
-       r.machine, r.machine_words, r.sensorbench, r.kernel, r.folder, r.id AS result
-FROM figures f JOIN results r ON r.id = f.result JOIN variants v ON v.result = f.result AND v.id = f.variant
+       r.machine, r.machine_words, r.sensorbench, r.kernel, r.folder, r.id AS result, r.timer_lag_s, r.null_ops_per_s, r.aa_variation
+FROM figures f JOIN {results} r ON r.id = f.result JOIN variants v ON v.result = f.result AND v.id = f.variant
 ORDER BY r.experiment, v.series, f.operation, f.metric, r.measured, r.id
 """
 
 
-def _values(entry: HistoryFigure | HistoryHistogram) -> list[Any]:
+def _values(entry: HistoryFigure | HistoryHistogram | DoctorFigures) -> list[Any]:
     return [getattr(entry, name) for name in type(entry).model_fields]
 
 
@@ -228,8 +246,23 @@ def _create(path: Path) -> None:
             connection.close()
 
 
-def _connect(path: Path, *, read_only: bool) -> duckdb.DuckDBPyConnection:
-    """A connection to a history of ours. Raises UsageError, FailedError."""
+def _migrate(connection: duckdb.DuckDBPyConnection, stored_format: int) -> None:
+    """Makes a history of an earlier format one of today, all of it or nothing. Nothing that it keeps changes."""
+    if stored_format == FORMAT:
+        return
+    connection.begin()
+    try:
+        for table, name in columns_since(stored_format):
+            connection.execute(f"ALTER TABLE {table} ADD COLUMN {name} {COLUMNS[table][name]}")
+        connection.execute(f"UPDATE {MARKER} SET format = ?", [FORMAT])
+        connection.commit()
+    except BaseException:
+        connection.rollback()
+        raise
+
+
+def _connect(path: Path, *, read_only: bool) -> tuple[duckdb.DuckDBPyConnection, int]:
+    """A connection to a history of ours, and its format. Raises UsageError, FailedError."""
     try:
         connection = duckdb.connect(str(path), read_only=read_only)
     except duckdb.IOException as error:
@@ -244,14 +277,14 @@ def _connect(path: Path, *, read_only: bool) -> duckdb.DuckDBPyConnection:
             f"{path}: DuckDB cannot open it ({str(error).splitlines()[0]}); name the file of a history with --store"
         ) from None
     try:
-        _check_marker(path, connection)
+        return connection, _format_of(path, connection)
     except BaseException:
         connection.close()
         raise
-    return connection
 
 
-def _check_marker(path: Path, connection: duckdb.DuckDBPyConnection) -> None:
+def _format_of(path: Path, connection: duckdb.DuckDBPyConnection) -> int:
+    """The format of a history. Raises UsageError for a file that is none of ours, or of a later version."""
     tables = {row[0] for row in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
     if MARKER not in tables:
         raise UsageError(
@@ -259,5 +292,9 @@ def _check_marker(path: Path, connection: duckdb.DuckDBPyConnection) -> None:
             "name another file with --store"
         )
     (row,) = connection.execute(f"SELECT format FROM {MARKER}").fetchall()
-    if row[0] != FORMAT:
-        raise UsageError(f"{path}: this history has format {row[0]}; this version of sensorbench reads {FORMAT}")
+    stored_format = int(row[0])
+    if stored_format > FORMAT:
+        raise UsageError(
+            f"{path}: this history has format {stored_format}, and this version of sensorbench reads formats up to {FORMAT}; install a later version"
+        )
+    return stored_format

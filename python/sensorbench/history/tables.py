@@ -1,6 +1,6 @@
 """The tables of a history's file."""
 
-FORMAT = 1
+FORMAT = 2
 # The ownership marker: a file without this table is somebody else's.
 MARKER = "sensorbench_history"
 
@@ -20,6 +20,9 @@ COLUMNS: dict[str, dict[str, str]] = {
         "machine_words": "VARCHAR",
         "sensorbench": "VARCHAR",
         "kernel": "VARCHAR",
+        "timer_lag_s": "DOUBLE",
+        "null_ops_per_s": "DOUBLE",
+        "aa_variation": "DOUBLE",
     },
     "variants": {
         "result": "VARCHAR",
@@ -65,3 +68,13 @@ TABLES = tuple(
     f"CREATE TABLE {table} ({', '.join(f'{name} {kind}' for name, kind in columns.items())})"
     for table, columns in COLUMNS.items()
 )
+
+# Columns that a format has and the one before it had not, by table. They are the last ones of their tables.
+ADDED: dict[int, dict[str, tuple[str, ...]]] = {2: {"results": ("timer_lag_s", "null_ops_per_s", "aa_variation")}}
+
+
+def columns_since(stored: int) -> list[tuple[str, str]]:
+    """The columns, with their tables, that a file of an earlier format lacks."""
+    return [
+        (table, name) for number in sorted(ADDED) if number > stored for table, names in ADDED[number].items() for name in names
+    ]

@@ -22,7 +22,7 @@ from sensorbench.results.manifest import BaseManifest, Planned, Process, Variant
 from sensorbench.results.ownership import Owner, new_id
 from sensorbench.results.reader import has_results, read_manifest
 from sensorbench.results.writer import ManifestWriter
-from sensorbench.runner import Servers
+from sensorbench.runner import Servers, client_figures
 
 # How options end that are followed by a command of the user's.
 _COMMANDS = "-command"
@@ -170,7 +170,7 @@ def _manifest(benchmark: Benchmark[Plan, Manifest, Writer], described: Descripti
         created=now(),
         version=__version__,
         command=command_line(),
-        environment={**environment(folder), **described.environment},
+        environment={**environment(folder), "client": client_figures(), **described.environment},
         variants=list(described.variants),
         plan=described.plan,
     )

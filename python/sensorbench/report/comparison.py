@@ -376,8 +376,11 @@ def _environment(summary: ComparisonSummary) -> Section:
     machine = [
         (key.replace("_", " "), formatting.size(value) if key.endswith("_bytes") and isinstance(value, int) else str(value))
         for key, value in summary.environment.items()
-        if key != "driver_ceilings_per_s" and value is not None
+        if key not in {"driver_ceilings_per_s", "client"} and value is not None
     ]
+    if client := summary.environment.get("client"):
+        lag, per_s = formatting.duration(client["timer_lag_s"]), formatting.count(client["null_ops_per_s"])
+        machine.append(("client", f"timer lag {lag} (p99), {per_s} operations per second on a database that does nothing"))
     facts: list[tuple[Line, Line]] = [
         ("Dataset", [source, *(Piece(note, "block") for note in dataset["notes"])]),
         ("Workload", _workload(summary)),

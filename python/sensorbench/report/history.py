@@ -1,6 +1,6 @@
 """The page of a history: each series with its changes of level, and which versions changed when."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -8,13 +8,13 @@ from typing import NamedTuple
 import altair as alt
 
 from sensorbench.report import charts, formatting
-from sensorbench.results.history_entries import HistoryChange, HistorySeries, Unit
+from sensorbench.results.history_entries import DoctorFigures, HistoryChange, HistorySeries, Unit, VersionChange
 from sensorbench.results.page import Block, Chart, ChartSpec, Columns, Line, Page, Section, Table, Text, ValueKind
 
 _KINDS: dict[Unit, ValueKind] = {"s": "duration_s", "per s": "rate", "bytes": "bytes", "share": "number"}
 _HOW = (
     "Each dot is a result with its confidence interval, by number. The line is the level between changes. A dashed line is where the level changed; "
-    "a dotted one is where a version is another than in the result before. Point at a dot to see its versions."
+    "a dotted one is where a version is another than in the result before. Point at a dot to see its versions and the doctor's figures of that day."
 )
 WHAT = {
     "label": "version",
@@ -24,6 +24,12 @@ WHAT = {
     "sensorbench": "sensorbench",
     "kernel": "kernel",
     "machine": "machine",
+}
+# The doctor's figures, and how each is shown.
+_DOCTOR: dict[str, tuple[str, Callable[[float], str]]] = {
+    "timer_lag_s": ("timer lag", formatting.duration),
+    "null_ops_per_s": ("no-op rate of the client", lambda per_s: f"{formatting.count(per_s)}/s"),
+    "aa_variation": ("A/A variation", formatting.percent),
 }
 # Digests are shown as far as they tell two apart.
 _DIGEST = 12
@@ -37,6 +43,7 @@ class _PointRow(NamedTuple):
     level: float
     measured: str
     versions: str
+    doctor: str
 
 
 class _Border(NamedTuple):
@@ -71,9 +78,20 @@ def change_words(change: HistoryChange) -> str:
 
 def version_words(change: HistoryChange) -> str:
     """What else changed with the first result after a change: schema 1a2b → 3c4d."""
-    return (
-        "; ".join(f"{WHAT[each.what]} {_shown(each.before)} → {_shown(each.after)}" for each in change.versions) or "no version"
-    )
+    return "; ".join(_version_words(each) for each in change.versions) or "no version"
+
+
+def _version_words(change: VersionChange) -> str:
+    if change.what in _DOCTOR:
+        name, shown = _DOCTOR[change.what]
+        return f"{name} {shown(float(change.before))} → {shown(float(change.after))}"
+    return f"{WHAT[change.what]} {_shown(change.before)} → {_shown(change.after)}"
+
+
+def doctor_words(doctor: DoctorFigures) -> str:
+    """The doctor's figures that are known: timer lag 62 µs, A/A variation 2.1 %."""
+    known = {name: value for name in _DOCTOR if (value := getattr(doctor, name)) is not None}
+    return ", ".join(f"{_DOCTOR[name][0]} {_DOCTOR[name][1](value)}" for name, value in known.items())
 
 
 def changes_table(changes: Sequence[tuple[HistorySeries, HistoryChange]]) -> Table:
@@ -115,10 +133,11 @@ def _section(series: HistorySeries, number: int) -> Section:
         else f"a step of {formatting.percent(series.detectable)} is found within five results in nine of ten cases"
     )
     last = series.points[-1]
+    doctor = doctor_words(last.doctor) or "not known"
     blocks: list[Block | None] = [
         Text(
             f"{series.metric}, {len(series.points)} results on {series.machine_words}. Last: {formatting.of_kind(last.value, _KINDS[series.unit])}. "
-            f"Variation between results: {spread}; {detectable}.",
+            f"Variation between results: {spread}; {detectable}. The doctor's figures of the last result: {doctor}.",
             "note",
         ),
         Chart(f"history-{number}", _chart(series), is_wide=True) if len(series.points) > 1 else None,
@@ -136,7 +155,7 @@ def _chart(series: HistorySeries) -> ChartSpec:
     ]
     axis = charts.LATENCY_AXIS if series.unit == "s" else charts.COUNT_AXIS
     value = alt.Y("value:Q", title=title, axis=axis, scale=alt.Scale(zero=False))
-    tooltip = [alt.Tooltip(f"{name}:N") for name in ("measured", "versions")] + [alt.Tooltip("value:Q", format=".4~s")]
+    tooltip = [alt.Tooltip(f"{name}:N") for name in ("measured", "versions", "doctor")] + [alt.Tooltip("value:Q", format=".4~s")]
     base = charts.data_of(rows)
     dots = base.mark_point(filled=True, size=60, opacity=1, color=charts.COLOURS[0]).encode(x=number, y=value, tooltip=tooltip)
     ranges = (
@@ -174,6 +193,7 @@ def _rows(series: HistorySeries) -> list[_PointRow]:
             levels[number],
             f"{point.measured:%Y-%m-%d %H:%M}",
             ", ".join(filter(None, [point.versions["label"], point.versions["database_version"]])),
+            doctor_words(point.doctor),
         )
         for number, point in enumerate(series.points)
     ]

@@ -136,6 +136,15 @@ class DescribedSpark(TypedDict, total=False):
     started: Required[bool]
 
 
+class DescribedClient(TypedDict):
+    """What the client could do when a benchmark began, on a database that does nothing: how late its timer was at the 99th percentile, and
+    operations per second on one thread.
+    """
+
+    timer_lag_s: float
+    null_ops_per_s: float
+
+
 class Environment(TypedDict, total=False):
     """What could change a figure and is not in the plan. `servers` are by the URL that targets have; ceilings are operations per second."""
 
@@ -154,6 +163,7 @@ class Environment(TypedDict, total=False):
     load_before: list[float]
     file_system: str | None
     disk_free_bytes: int
+    client: DescribedClient
     driver_ceilings_per_s: dict[str, float | None]
     driver_ceiling_per_s: float | None
     servers: dict[str, DescribedServer]

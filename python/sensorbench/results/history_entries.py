@@ -16,6 +16,22 @@ Direction = Literal["slower", "faster", "more", "less"]
 VERSIONED = ("label", "database_version", "schema_digest", "server_settings", "sensorbench", "kernel", "machine")
 
 
+class DoctorFigures(SummaryPart):
+    """How fit to measure the machine was when a result was measured, by the doctor's figures; null where nobody knows."""
+
+    timer_lag_s: float | None = Field(
+        default=None, description="How late the client's timer was, at the 99th percentile, on a database that does nothing."
+    )
+    null_ops_per_s: float | None = Field(default=None, description="What one thread of the client did on such a database.")
+    aa_variation: float | None = Field(
+        default=None, description="Coefficient of variation between repetitions of the same variant (A/A), over all operations."
+    )
+
+    def with_known(self, other: "DoctorFigures") -> "DoctorFigures":
+        """These figures, with those that another knows in their place."""
+        return self.model_copy(update=other.model_dump(exclude_none=True))
+
+
 class HistoryFigure(SummaryPart):
     """A figure of an operation at a variant; `low` and `high` are null where no interval is known."""
 
@@ -72,12 +88,13 @@ class HistoryResult(SummaryPart):
     machine_words: str
     sensorbench: str
     kernel: str
+    doctor: DoctorFigures
     variants: list[HistoryVariant]
     figures: list[HistoryFigure]
     histograms: list[HistoryHistogram]
 
 
-class StoredFigure(SummaryPart):
+class StoredFigure(DoctorFigures):
     """A figure of a history with its result and variant: a row of the table that `history export` writes."""
 
     experiment: str
@@ -108,6 +125,11 @@ class StoredFigure(SummaryPart):
     folder: str
     result: str
 
+    @property
+    def doctor(self) -> DoctorFigures:
+        """The doctor's figures of that day."""
+        return DoctorFigures.model_validate({name: getattr(self, name) for name in DoctorFigures.model_fields})
+
 
 class ListedResult(SummaryPart):
     """A result of a history, without its figures."""
@@ -136,11 +158,12 @@ class HistoryPoint(SummaryPart):
     low: float | None
     high: float | None
     runs: int
+    doctor: DoctorFigures
     versions: dict[str, str] = Field(description="By the words of VERSIONED.")
 
 
 class VersionChange(SummaryPart):
-    """What was another version after a change than before it."""
+    """What was another version after a change than before it, or a figure of the doctor that was far from what it was."""
 
     what: str
     before: str

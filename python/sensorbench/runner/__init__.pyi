@@ -3,12 +3,14 @@ from .client_health import check_client_health, client_bound, health_of_client, 
 from .comparison import DATA_FOLDER, Comparison, ConnectedComparison, StallTest, ValidatedComparison
 from .drive import run_plan, write_started
 from .experiment_file import ExperimentFile, load_experiment, plan_experiment
+from .jobs import LiveJobs, live_jobs
 from .lengths import Length, LengthOrNone, Seconds, SecondsOrNone, seconds, seconds_or_none
 from .live import FeedEnd, LiveFeed, publish_stored, published_to
 from .load import LoadOrder, check_namespace, fingerprint_of, known_size, load_variant, noted
 from .memory import MemoryGuard
 from .monitor import CLIENT
 from .namespaces import OwnedNamespace, owned_namespaces
+from .no_op import at_rate, client_figures, do_nothing, response_of, timer_lag_s
 from .one_at_a_time import RunningServer, SeparateServers, check_can_stop, keeps_on_disk, server_kind
 from .openmetrics import observers
 from .options import (
@@ -75,6 +77,7 @@ __all__ = [
     "Length",
     "LengthOrNone",
     "LiveFeed",
+    "LiveJobs",
     "LoadOrder",
     "MemoryGuard",
     "Observer",
@@ -104,6 +107,7 @@ __all__ = [
     "addresses_of",
     "arithmetic_estimate",
     "as_json",
+    "at_rate",
     "borrowed_cluster",
     "build_plan",
     "cached_tables",
@@ -113,9 +117,11 @@ __all__ = [
     "check_namespace",
     "check_references",
     "client_bound",
+    "client_figures",
     "cluster_target",
     "connect",
     "databases",
+    "do_nothing",
     "driver_ceiling",
     "fingerprint_of",
     "free_room",
@@ -124,6 +130,7 @@ __all__ = [
     "keeps_on_disk",
     "known_size",
     "lab_takes",
+    "live_jobs",
     "load_experiment",
     "load_variant",
     "make_variants",
@@ -141,6 +148,7 @@ __all__ = [
     "prepare_tables",
     "publish_stored",
     "published_to",
+    "response_of",
     "run_manifest",
     "run_plan",
     "run_to_end",
@@ -152,6 +160,7 @@ __all__ = [
     "server_kind",
     "started_target",
     "swept",
+    "timer_lag_s",
     "validated",
     "wait_for",
     "warn_of_client",

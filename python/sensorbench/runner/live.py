@@ -236,9 +236,14 @@ def published_to(feed: LiveFeed) -> Iterator[None]:
         _FEED.reset(token)
 
 
+def current_feed() -> LiveFeed | None:
+    """The feed that runs of this context are published to; None where nobody follows them."""
+    return _FEED.get()
+
+
 def live_run(folder: Path, manifest: RunManifest) -> LiveRun | None:
     """What publishes a run that begins now; None where nobody follows it."""
-    feed = _FEED.get()
+    feed = current_feed()
     return None if feed is None else LiveRun(feed, folder, manifest)
 
 

@@ -57,7 +57,7 @@ class Watcher:
         self._ask_lab()
         self._ask_elsewhere()
         self._used_cpu_s: dict[str, float] = {}
-        self._start_cpu_s = {name: _cpu_s(name, process) for name, process in self._processes.items()}
+        self._start_cpu_s = {name: cpu_s(name, process) for name, process in self._processes.items()}
 
     @contextmanager
     def watching(self, run: Run) -> Iterator[None]:
@@ -163,7 +163,7 @@ class Watcher:
             return ResourceRow(
                 time_ns=time_ns,
                 process=name,
-                cpu_s=_cpu_s(name, process) - self._start_cpu_s[name],
+                cpu_s=cpu_s(name, process) - self._start_cpu_s[name],
                 memory_bytes=_memory_bytes(family),
                 threads=sum(item.num_threads() for item in family),
                 **_disk(family),
@@ -201,7 +201,7 @@ def _status_rows(time_ns: int, status: Mapping[str, float]) -> list[StatusRow]:
     return [StatusRow(time_ns, name, value) for name, value in status.items()]
 
 
-def _cpu_s(name: str, process: psutil.Process) -> float:
+def cpu_s(name: str, process: psutil.Process) -> float:
     """Processor time of a server's process, of its children, and of those that have ended; of the client its own: servers that it
     started are its children.
     """

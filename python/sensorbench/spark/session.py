@@ -119,13 +119,14 @@ class Application:
 class Driver:
     """The Java process that applications are submitted from, one after the other."""
 
-    def __init__(self, master: Master, log: Path) -> None:
+    def __init__(self, master: Master, log: Path, pid: int) -> None:
         self.master = master
         self.log = log
+        self.pid = pid
 
     def at(self, master: Master) -> "Driver":
         """The same process, from which applications go to another master."""
-        return Driver(master, self.log)
+        return Driver(master, self.log, self.pid)
 
     @contextmanager
     def application(
@@ -253,7 +254,7 @@ def driver(master: Master, *, jars: Sequence[Path] = (), memory: str = "1g", log
     with tempfile.TemporaryDirectory(prefix="sensorbench-spark-") as folder:
         gateway = _launch(Path(folder), master, jars, memory, log or Path(folder) / "driver.log")
         try:
-            yield Driver(master, log or Path(folder) / "driver.log")
+            yield Driver(master, log or Path(folder) / "driver.log", gateway.proc.pid)
         finally:
             _end(gateway)
 

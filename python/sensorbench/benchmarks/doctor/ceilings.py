@@ -11,10 +11,8 @@ import psutil
 from sensorbench import _engine, lab
 from sensorbench.dataset import cu_bems
 from sensorbench.progress import ProgressReporter
-from sensorbench.results.engine_plan import EnginePlan, PlannedPhase
-from sensorbench.results.engine_report import LatencyReport, snapshot_of
-from sensorbench.results.manifest import PhaseFigures
-from sensorbench.runner import databases, driver_ceiling, run_to_end
+from sensorbench.results.engine_report import snapshot_of
+from sensorbench.runner import at_rate, databases, do_nothing, driver_ceiling, response_of
 
 # What other clients reach doing nothing, from their own repositories' issue threads and our own runs of them.
 TARGETS = {
@@ -26,7 +24,6 @@ TARGETS = {
 Figure = float | dict[str, float] | dict[str, float | None]
 
 OPEN_LOOP_RATE = 200_000
-TIMER_RATE = 1000
 STALL_RATE = 10_000
 STALL_S = 1.0
 
@@ -57,59 +54,21 @@ def measure(reporter: ProgressReporter, *, quick: bool = False) -> dict[str, Fig
     return {**figures, "quick": quick, "processors": os.cpu_count()}
 
 
-def _run(
-    phase: PlannedPhase,
-    url: str = "null:",
-    *,
-    concurrency: int = 1,
-    spin: bool = False,
-    on_segment: Callable[[_engine.Run, object], None] = lambda *_: None,
-) -> PhaseFigures:
-    """What became of a phase of operations that do nothing."""
-    plan: EnginePlan = {
-        "seed": 1,
-        "operations": [{"weight": 1.0, "operation": {"name": "nothing"}}],
-        "phases": [phase],
-        "concurrency": concurrency,
-        "timeout_s": 60.0,
-        "spin": spin,
-    }
-    return run_to_end(_engine.Target(url), plan, on_segment=on_segment)[1].phases[0]
-
-
-def _response(phase: PhaseFigures) -> LatencyReport:
-    response = phase.operations["nothing"]["response_ns"]
-    if response is None:
-        raise AssertionError("a database that does nothing answers")
-    return response
-
-
 def null_ops_per_s(operations: int) -> float:
     """One thread, closed loop, response and service histograms, no record of each operation: the best of three, because
     anything else on the machine only takes away.
     """
     rates = []
     for _ in range(3):
-        phase = _run({"name": "measure", "operations": operations})
+        phase = do_nothing({"name": "measure", "operations": operations})
         rates.append(operations / (phase.length_s or math.inf))
     return max(rates)
 
 
 def open_loop_p99_us(duration_s: float, *, spin: bool) -> float:
     """The p99 of the response time at 200,000/s on a database that does nothing: all of it is the client's lateness."""
-    phase = _run(_at_rate(OPEN_LOOP_RATE, duration_s), concurrency=64, spin=spin)
-    return _response(phase)["p99"] / 1e3
-
-
-def timer_lag_s(duration_s: float) -> float:
-    """The p99 (s) of the response time at 1,000/s on a database that does nothing. Each operation waits for its intended start, so that all
-    of it is the lateness of a client that has to be woken up.
-    """
-    return _response(_run(_at_rate(TIMER_RATE, duration_s), concurrency=64))["p99"] / 1e9
-
-
-def _at_rate(per_s: float, duration_s: float) -> PlannedPhase:
-    return {"name": "measure", "duration_s": duration_s, "pace": {"segments": [{"from_per_s": per_s}]}}
+    phase = do_nothing(at_rate(OPEN_LOOP_RATE, duration_s), concurrency=64, spin=spin)
+    return response_of(phase)["p99"] / 1e3
 
 
 def stall_p999_error(duration_s: float) -> float:
@@ -118,8 +77,8 @@ def stall_p999_error(duration_s: float) -> float:
     Of the operations, those that fall into the stall wait evenly from one second down to nothing.
     """
     url = f"null:?stall_at_ms={duration_s * 500:g}&stall_ms={STALL_S * 1000:g}"
-    phase = _run(_at_rate(STALL_RATE, duration_s), url, concurrency=2 * STALL_RATE)
-    measured_s = _response(phase)["p999"] / 1e9
+    phase = do_nothing(at_rate(STALL_RATE, duration_s), url, concurrency=2 * STALL_RATE)
+    measured_s = response_of(phase)["p999"] / 1e9
     expected_s = STALL_S - 0.001 * duration_s
     return abs(measured_s / expected_s - 1.0)
 
@@ -141,6 +100,6 @@ def rss_growth_bytes(operations: int) -> int:
     def on_segment(run: _engine.Run, _: object) -> None:
         sizes.append((snapshot_of(run)["phases"][0]["started"], process.memory_info().rss))
 
-    _run({"name": "measure", "operations": operations}, on_segment=on_segment)
+    do_nothing({"name": "measure", "operations": operations}, on_segment=on_segment)
     after_a_million = [size for started, size in sizes if started >= 1_000_000]
     return max(0, after_a_million[-1] - after_a_million[0]) if after_a_million else 0

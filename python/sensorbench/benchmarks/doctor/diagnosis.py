@@ -54,6 +54,10 @@ class Diagnosis(_Part):
     quick: bool
     checks: list[Check]
     trusted_above_s: float | None = Field(description="From which latency on figures can be trusted; null where none can.")
+    timer_lag_s: float | None = Field(
+        default=None,
+        description="How late the client's timer is, at the 99th percentile; null in what earlier versions printed.",
+    )
     verdict: str
     ceilings: dict[str, Figure | None] = Field(description="What the client can do at most on this machine.")
     noise: Noise | None = None
@@ -85,6 +89,7 @@ def diagnosis_of(
         quick=quick,
         checks=list(checks),
         trusted_above_s=trusted_above_s,
+        timer_lag_s=lag_s,
         verdict=_verdict(checks, problems, trusted_above_s, noise),
         ceilings=ceilings,
         noise=noise,

@@ -7,6 +7,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import psutil
+
 from sensorbench import lab
 from sensorbench.benchmarks.mapreduce.spec import MapReduceSpec
 from sensorbench.lab.hdfs import Hdfs
@@ -48,6 +50,14 @@ class ServersAndSpark(Servers):
         if self.master is None:
             raise AssertionError("systems without Spark at their nodes share one")
         return self.master
+
+    def processes(self) -> dict[str, psutil.Process]:
+        """The processes of all servers that are up, by name; of Spark those that the lab started."""
+        names = filter(None, [self.spark_instance, *self.beside.values()])
+        found = super().processes()
+        for name in names:
+            found |= lab.server_processes(lab.find_instance(name))
+        return found
 
     @property
     def hdfs(self) -> lab.Instance | None:

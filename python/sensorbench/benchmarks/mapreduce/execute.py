@@ -28,10 +28,12 @@ class Job:
     @property
     def label(self) -> str:
         """What people call it."""
-        word = self.reference.word.text
-        if self.workers is None:
-            return f"{self.system.name}, {NATIVE}, {word!r}"
-        return f"{self.system.name}, {self.workers} worker{'s' if self.workers > 1 else ''}, {word!r}"
+        return f"{self.system.name}, {self.phase}, {self.reference.word.text!r}"
+
+    @property
+    def phase(self) -> str:
+        """Who carries it out: so many workers, or the database itself."""
+        return NATIVE if self.workers is None else f"{self.workers} worker{'s' if self.workers > 1 else ''}"
 
 
 def execute(spec: MapReduceSpec, job: Job, number: int, driver: Driver, jars: Sequence[Path]) -> Execution:

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
+import psutil
+
 from sensorbench.benchmarks.mapreduce.clusters import grow, grow_hdfs, servers_and_spark, starting_with, with_servers
 from sensorbench.benchmarks.mapreduce.execute import Job, execute
 from sensorbench.benchmarks.mapreduce.native_job import native_job
@@ -33,7 +35,7 @@ from sensorbench.results.mapreduce import CompleteExecution, FailedExecution, Ma
 from sensorbench.results.ownership import Claim, Owner
 from sensorbench.results.planned import ArticlesOfJob, MapReduceManifest, MapReduceWorkload, PlannedMapReduce, WantedWord
 from sensorbench.results.writer import write_load
-from sensorbench.runner import DATA_FOLDER, Servers, Variant, check_namespace
+from sensorbench.runner import DATA_FOLDER, LiveJobs, Servers, Variant, check_namespace, live_jobs
 from sensorbench.spark.connector import FILES
 from sensorbench.spark.inverted_index import ARTICLES_A_PART, tally_jar
 from sensorbench.spark.session import Driver, Master, driver, find_master, require_pyspark
@@ -225,14 +227,20 @@ def _execute_stages(plan: MapReducePlan, loaded: LoadedArticles, context: RunCon
     systems = _systems(plan, context)
     jars = {name: [*system.place.connector.get_jars(), tally_jar()] for name, system in systems.items()}
     all_jars, log = sorted({jar for of_one in jars.values() for jar in of_one}), (context.folder / LOG_FILE).resolve()
-    with driver(next(iter(systems.values())).master, jars=all_jars, log=log) as spark:
+    with (
+        driver(next(iter(systems.values())).master, jars=all_jars, log=log) as spark,
+        live_jobs(
+            "executions", "MapReduce", lambda: {**context.servers.processes(), "spark driver": psutil.Process(spark.pid)}
+        ) as live,
+    ):
         for workers, turns in plan.stages_left:
             if plan.spec.grows:
+                live.happened(f"databases get {workers[0]} node{'s' if workers[0] > 1 else ''}")
                 _grow(plan, loaded, context, workers[0])
                 systems = _systems(plan, context)
             for turn in turns:
                 if (turn.system, turn.workers) not in failed:
-                    done += _carry_out(plan, context, turn, systems[turn.system], spark, jars[turn.system], failed)
+                    done += _carry_out(plan, context, turn, systems[turn.system], spark, jars[turn.system], failed, live)
     if not done and failed:
         (system, _), why = next(iter(failed.items()))
         raise FailedError(f"every cell failed; {system}: {why}")
@@ -266,6 +274,7 @@ def _carry_out(
     spark: Driver,
     jars: Sequence[Path],
     failed: dict[tuple[str, int | None], str],
+    live: LiveJobs,
 ) -> bool:
     """Executes a turn and writes the record of it; whether it ended with results."""
     spec, begun_s = plan.spec, time.monotonic()
@@ -274,7 +283,9 @@ def _carry_out(
     if spec.deadline is not None:
         spec.deadline.check(f"execution {turn.number} of {job.label}")
     with context.progress.task(f"{turn.number}. {job.label}") as task:
-        execution = execute(spec, job, turn.number, spark, jars)
+        with live.job(job.label, job.phase) as outcome:
+            execution = execute(spec, job, turn.number, spark, jars)
+            outcome.is_ok = isinstance(execution, CompleteExecution)
         context.writer.write_execution(execution)
         if isinstance(execution, FailedExecution):
             failed[turn.system, turn.workers] = execution.failed
