@@ -67,6 +67,13 @@ def test_the_same_text_at_another_consistency_level_is_another_template(tmp_path
     ]
 
 
+def test_a_description_says_the_consistency_level(cli: Cli, tmp_path: Path) -> None:
+    traced(tmp_path / "trace", record("SELECT a FROM t", [], consistency="QUORUM"))
+    ended = cli("traffic", "describe", tmp_path / "trace", "--no-open")
+    assert (ended.exit_code, "SELECT a FROM t -- QUORUM" in ended.out) == (0, True), ended.err
+    assert "SELECT a FROM t -- QUORUM" in (tmp_path / "trace" / "report.html").read_text(encoding="utf-8")
+
+
 def test_queries_are_dealt_to_sessions(tmp_path: Path) -> None:
     traced(tmp_path / "trace", *[record("SELECT a FROM t", [])] * (SESSIONS + 1))
     assert read_trace(tmp_path / "trace").sessions == SESSIONS

@@ -13,7 +13,7 @@ from sensorbench.paths import check_is_free, check_page_is_free
 from sensorbench.progress import ProgressReporter, console
 from sensorbench.report import formatting, traffic_page
 from sensorbench.report.build import REPORT_FILE, write_page
-from sensorbench.report.traffic import shortened, traffic_facts
+from sensorbench.report.traffic import shown_statement, traffic_facts
 from sensorbench.results.traffic import TrafficDescription
 from sensorbench.traffic import (
     FORMATS,
@@ -169,7 +169,7 @@ def _show_description(description: TrafficDescription) -> None:
             formatting.duration(took.median if took else None),
             formatting.duration(took.p99 if took else None),
             f"{template.errors:,}",
-            shortened(template.statement),
+            shown_statement(template),
         )
     console().print(table)
     if len(description.templates) > _SHOWN:
