@@ -38,11 +38,11 @@ def test_records_of_a_server_are_statements(tmp_path: Path) -> None:
     assert ("SELECT value FROM readings WHERE sensor = $1 AND time >= $2", ["0x00000007", "0x000000000000000a"], None) in of_us
     assert ("SELECT value FROM readings WHERE sensor = $1 LIMIT $2", [7, 3], None) in of_us
     templates = read_trace(tmp_path / "trace").templates
-    assert {template.consistency for template in templates if "readings" in template.statement} == {"ONE", "QUORUM"}
+    assert {template.consistency for template in templates if "FROM readings" in template.statement} == {"ONE", "QUORUM"}
     assert {template.keyspace for template in templates if "FROM readings" in template.statement} == {"traffic"}
     batch = [statement for statement in found if statement[2] is not None]
     assert [statement[0].split(" (")[0] for statement in batch] == [
-        *("BEGIN UNLOGGED BATCH", "INSERT INTO readings", "INSERT INTO readings", "APPLY BATCH")
+        *("BEGIN UNLOGGED BATCH", 'INSERT INTO "readings"', 'INSERT INTO "readings"', "APPLY BATCH")
     ]
     assert len({len(statement[1]) for statement in batch[1:3]}) == 1
 
@@ -101,18 +101,28 @@ def test_literals_are_taken_out_as_cassandra_reads_them(statement: str, template
 def test_what_statements_do() -> None:
     assert kind_of("APPLY BATCH", "cassandra") == "commit"
     assert tables_of('DELETE a FROM k."T" USING TIMESTAMP $1 WHERE k = $2', "cassandra") == ['k."T"']
-    assert number_markers("UPDATE t SET m = {'a': ?} WHERE k = :k AND l='?'") == "UPDATE t SET m = {'a': $1} WHERE k = $2 AND l='?'"
+    assert (
+        number_markers("UPDATE t SET m = {'a': ?} WHERE k = :k AND l='?'") == "UPDATE t SET m = {'a': $1} WHERE k = $2 AND l='?'"
+    )
 
 
-COLUMNS = {("k", "t"): {"a": "int", "B": "text", "at": "timestamp", "id": "uuid", "l": "list<int>", "limit_": "double", "day": "date"}}
+COLUMNS = {
+    ("k", "t"): {"a": "int", "B": "text", "at": "timestamp", "id": "uuid", "l": "list<int>", "limit_": "double", "day": "date"}
+}
 
 
 @pytest.mark.parametrize(
     ("statement", "types"),
     [
-        ('INSERT INTO t (a, "B", at) VALUES ($1, $2, toTimestamp(now())) USING TTL $3 AND TIMESTAMP $4', ("int", "text", "int", "bigint")),
+        (
+            'INSERT INTO t (a, "B", at) VALUES ($1, $2, toTimestamp(now())) USING TTL $3 AND TIMESTAMP $4',
+            ("int", "text", "int", "bigint"),
+        ),
         ("INSERT INTO K.T (a, l, at) VALUES ($1, [$2], $3)", ("int", "list<int>", "timestamp")),
-        ("SELECT a FROM t WHERE a IN ($1, $2) AND at >= $3 AND at < $4 LIMIT $5", ("int", "int", "timestamp", "timestamp", "int")),
+        (
+            "SELECT a FROM t WHERE a IN ($1, $2) AND at >= $3 AND at < $4 LIMIT $5",
+            ("int", "int", "timestamp", "timestamp", "int"),
+        ),
         ('UPDATE t SET "B" = $1, limit_=$2 WHERE id = $3', ("text", "double", "uuid")),
         ("SELECT a FROM t WHERE token(a) > $1", (None,)),
         ("SELECT a FROM other WHERE a = $1", (None,)),

@@ -62,10 +62,15 @@ def test_points_that_were_written_are_statements(tmp_path: Path) -> None:
     trace = import_logs([LINES], tmp_path / "trace")
     points = sum(len(json.loads(line)["body"].splitlines()) for line in LINES.read_text(encoding="utf-8").splitlines())
     assert (trace.database, trace.statements) == ("influxdb", points)
-    (template,) = trace.templates
-    assert (template.kind, len(template.tables)) == ("write", 1)
+    assert [template.statement for template in trace.templates] == [
+        *('sensorbench mark="$1" $2', "readings,sensor=$1 value=$2,level=$3i $4")
+    ]
+    assert statements(tmp_path / "trace")[2] == ("readings,sensor=$1 value=$2,level=$3i $4", ["s 1", 0.5, 1, 1700000001000000000])
     described = describe_trace(tmp_path / "trace")
-    assert [(use.reads, use.writes) for use in described.tables] == [(0, points)]
+    assert [(use.table, use.reads, use.writes) for use in described.tables] == [
+        ("readings", 0, points - 1),
+        ("sensorbench", 0, 1),
+    ]
 
 
 def test_samples_that_were_sent_are_statements(tmp_path: Path) -> None:
@@ -95,12 +100,14 @@ def test_a_point_is_read_as_influxdb_reads_it(tmp_path: Path, line: str, templat
 
 def test_a_file_of_points_arrives_at_their_times(cli: Cli, tmp_path: Path) -> None:
     file = tmp_path / "points.txt"
-    file.write_text('cpu,host=a usage=1.5 1767225602250000000\n\ncpu,host=b usage=2,s="x\ny" 1767225602250001999\n', encoding="utf-8")
+    file.write_text(
+        'cpu,host=a usage=1.5 1767225602250000000\n\ncpu,host=b usage=2,s="x\ny" 1767225602250001999\n', encoding="utf-8"
+    )
     assert recognise(file) is INFLUXDB_POINTS
     import_logs([file], tmp_path / "trace")
     rows = pq.read_table(tmp_path / "trace" / "statements.parquet").to_pylist()
     assert [row["at"].microsecond for row in rows] == [250_000, 250_001]
-    assert statements(tmp_path / "trace")[1] == ("cpu,host=$1 usage=$2,s=\"$3\" $4", ["b", 2.0, "x\ny", 1767225602250001999])
+    assert statements(tmp_path / "trace")[1] == ('cpu,host=$1 usage=$2,s="$3" $4', ["b", 2.0, "x\ny", 1767225602250001999])
     file.write_text("cpu a=1 1\n# a remark\ncpu a=1\n", encoding="utf-8")
     ended = cli("traffic", "import", file, "--out", tmp_path / "none")
     assert (ended.exit_code, f"{file}:3: the point has no time" in ended.err) == (2, True), ended.err

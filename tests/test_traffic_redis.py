@@ -26,7 +26,7 @@ def test_monitored_commands_are_those_that_were_sent(tmp_path: Path) -> None:
     assert recognise(MONITORED) is MONITOR
     trace = import_logs([MONITORED], tmp_path / "trace")
     sent = statements(tmp_path / "trace")
-    assert ("SET $1 $2 EX $3", ["sensor:1", "a \"b\" \\ \n é \\xff", "60"]) in sent
+    assert ("SET $1 $2 EX $3", ["sensor:1", 'a "b" \\ \n é \\xff', "60"]) in sent
     assert ("MGET $1 $2 $3", ["sensor:1", "sensor:2", "nx"]) in sent
     assert ("ZADD $1 NX $2 $3", ["by-time", "1.5", "reading"]) in sent
     assert ("EVAL $1 $2 $3", ["return redis.call('GET', KEYS[1])", "1", "sensor:1"]) in sent
@@ -46,7 +46,7 @@ def test_an_append_only_file_has_the_writes(tmp_path: Path) -> None:
     import_logs([MONITORED], tmp_path / "monitored")
     written = statements(tmp_path / "trace")
     assert ("SET $1 $2 PXAT $3", written[1][1]) == written[1], "the server writes the time at which a key expires"
-    assert written[1][1][:2] == ["sensor:1", "a \"b\" \\ \n é \\xff"]
+    assert written[1][1][:2] == ["sensor:1", 'a "b" \\ \n é \\xff']
     of_both = [statement for statement in written if statement[0] in {"ZADD $1 NX $2 $3", "INCR $1"}]
     assert of_both == [found for found in statements(tmp_path / "monitored") if found in of_both]
     assert len(of_both) == 4
@@ -56,7 +56,11 @@ def test_requests_may_have_clients_and_decimals(tmp_path: Path) -> None:
     captured = tmp_path / "captured.resp"
     request = b"*2\r\n$3\r\nGET\r\n$1\r\n%b\r\n"
     captured.write_bytes(
-        b"#TS:1767225602.25\r\n#CLIENT:a\r\n" + request % b"1" + b"#TS:1767225603\n#CLIENT:b\n" + request % b"2" + b"*2\r\n$3\r\nG"
+        b"#TS:1767225602.25\r\n#CLIENT:a\r\n"
+        + request % b"1"
+        + b"#TS:1767225603\n#CLIENT:b\n"
+        + request % b"2"
+        + b"*2\r\n$3\r\nG"
     )
     trace = import_logs([captured], tmp_path / "trace")
     rows = pq.read_table(tmp_path / "trace" / "statements.parquet").to_pylist()

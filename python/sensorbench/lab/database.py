@@ -208,6 +208,7 @@ class LabDatabase(ABC):
 
     def stop_query_log(self, instance: Instance, node: Node, user: ServerUser) -> None:
         """Switches the log off again. Raises FailedError."""
+        raise FailedError(f"{self.name} has no log of queries that the lab can read")
 
     def read_query_log(self, software: Path, folder: Path) -> Iterator[bytes]:
         """The records of such a log, each a line of JSON. Raises FailedError."""

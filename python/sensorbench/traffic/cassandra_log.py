@@ -11,9 +11,9 @@ from sensorbench import lab
 from sensorbench.errors import UsageError, problem_text
 from sensorbench.traffic.cassandra_types import Columns, MarkerTypes, decoded
 from sensorbench.traffic.entries import Entry, Skipped
-from sensorbench.traffic.lexer import number_markers, split_statements, tokens_of
+from sensorbench.traffic.lexer import Dialect, number_markers, split_statements, tokens_of
 
-_DATABASE = "cassandra"
+_DATABASE: Dialect = "cassandra"
 # The log does not say which connection a query came by, and drivers send many by each at the same time: queries are dealt to so many in turn.
 SESSIONS = 64
 # A batch that was sent as a text.
@@ -65,7 +65,9 @@ def entries_of(path: Path, lines: Iterator[bytes], columns: Columns | None = Non
             record = QueryRecord.model_validate_json(line)
         except ValidationError as error:
             problem = error.errors(include_url=False)[0]
-            raise UsageError(f"{path}: record {number + 1}: {problem_text(problem)}; expected a record of a full query log") from None
+            raise UsageError(
+                f"{path}: record {number + 1}: {problem_text(problem)}; expected a record of a full query log"
+            ) from None
         entry = partial(
             Entry,
             record.at_ms * 1000,

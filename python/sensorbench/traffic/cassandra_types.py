@@ -9,9 +9,9 @@ from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 
 from sensorbench.traffic.entries import Value
-from sensorbench.traffic.lexer import Token, tables_of, tokens_of
+from sensorbench.traffic.lexer import Dialect, Token, tables_of, tokens_of
 
-_DIALECT = "cassandra"
+_DIALECT: Dialect = "cassandra"
 # Types by column, of each table of each keyspace.
 Columns = Mapping[tuple[str, str], Mapping[str, str]]
 # What stands right before a marker that is of no column.

@@ -58,9 +58,7 @@ def read_influxdb_lines(path: Path, skipped: Skipped) -> Iterator[Entry]:
     for request in read_requests(path, skipped):
         unit_ns = _UNITS_NS.get(request.options.get("precision", "ns"))
         if unit_ns is None:
-            raise UsageError(
-                f"{request.where}: path: precision={request.options['precision']} is none of {', '.join(_UNITS_NS)}"
-            )
+            raise UsageError(f"{request.where}: path: precision={request.options['precision']} is none of {', '.join(_UNITS_NS)}")
         body = request.body.decode("utf-8", "backslashreplace")
         for number, line in _lines(body.split("\n")):
             point = _point(f"{request.where}: line {number} of the body", line, unit_ns)
@@ -84,7 +82,9 @@ def read_influxdb_points(path: Path, skipped: Skipped) -> Iterator[Entry]:
         for number, line in _lines(text.removesuffix("\n") for text in file):
             point = _point(f"{path}:{number}", line, 1)
             if point.time_ns is None:
-                raise UsageError(f"{path}:{number}: the point has no time, at which it would arrive; expected nanoseconds at its end")
+                raise UsageError(
+                    f"{path}:{number}: the point has no time, at which it would arrive; expected nanoseconds at its end"
+                )
             yield Entry(point.time_ns // 1000, "", point.statement, point.values, form=Form("write", (point.measurement,)))
 
 

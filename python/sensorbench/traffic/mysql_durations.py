@@ -18,7 +18,9 @@ from sensorbench.traffic.trace import BATCH_ROWS
 
 _MEMORY = "512MB"
 _STATEMENTS = pa.schema([("id", pa.int64()), ("at", pa.int64()), ("session", pa.string()), ("statement", pa.string())])
-_ENDED = pa.schema([("id", pa.int64()), ("session", pa.string()), ("statement", pa.string()), ("us", pa.int64()), ("sent", pa.int64())])
+_ENDED = pa.schema(
+    [("id", pa.int64()), ("session", pa.string()), ("statement", pa.string()), ("us", pa.int64()), ("sent", pa.int64())]
+)
 _NUMBERED = "SELECT *, row_number() OVER (PARTITION BY session, md5(statement) ORDER BY id) AS number FROM {}"
 _JOINED = (
     f"SELECT a.at, a.session, a.statement, e.us, e.sent FROM ({_NUMBERED.format('arrived')}) a LEFT JOIN ({_NUMBERED.format('ended')}) e "
@@ -42,9 +44,7 @@ def with_durations(arrived: Iterator[Entry], ended: Iterator[Ended]) -> Iterator
         tempfile.TemporaryDirectory(prefix="sensorbench-traffic-") as place,
         duckdb.connect(Path(place) / "logs.duckdb", config={"memory_limit": _MEMORY, "temp_directory": place}) as workbench,
     ):
-        rows_of_arrived = (
-            (number, entry.at_us, str(entry.session), entry.statement) for number, entry in enumerate(arrived)
-        )
+        rows_of_arrived = ((number, entry.at_us, str(entry.session), entry.statement) for number, entry in enumerate(arrived))
         rows_of_ended = ((number, end.session, end.statement, end.took_us, end.rows) for number, end in enumerate(ended))
         _store(workbench, "arrived", _STATEMENTS, rows_of_arrived)
         _store(workbench, "ended", _ENDED, rows_of_ended)

@@ -41,7 +41,9 @@ def read_parquet(path: Path, skipped: Skipped) -> Iterator[Entry]:
 def _columns(path: Path, schema: pa.Schema) -> list[str]:
     missing = next((name for name in _REQUIRED if name not in schema.names), None)
     if missing is not None:
-        raise UsageError(f"{path}: column {missing} is missing; expected {', '.join(_REQUIRED)}, and what else JSON Lines may have")
+        raise UsageError(
+            f"{path}: column {missing} is missing; expected {', '.join(_REQUIRED)}, and what else JSON Lines may have"
+        )
     unknown = next((name for name in schema.names if name not in StatementLine.model_fields), None)
     if unknown is not None:
         raise UsageError(f"{path}: column {unknown} is not known; expected some of {', '.join(StatementLine.model_fields)}")

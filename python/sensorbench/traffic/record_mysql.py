@@ -36,6 +36,10 @@ _READ = {
         {"session": "integer", "statement": "text", "took_us": "integer", "rows": "integer"},
     ),
 }
+# Time zones lie so far from one another, or a multiple of it.
+_QUARTER_US = 900_000_000
+# Rows may be written somewhat later than they say, and our own come after the end.
+_SLACK_US = 60_000_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -65,7 +69,7 @@ def _record(server: Server, folder: Path, version: str, wait_until_over: Callabl
         wait_until_over()
         end_us = clock.now_us()
     skipped = Skipped()
-    entries = _entries(server, first, clock.ahead_us, end_us, skipped)
+    entries = _entries(server, first, Zones(clock.began_us, end_us, clock.ahead_us), end_us, skipped)
     if has_durations:
         entries = with_durations(entries, _ended(server, first_slow))
     return make_trace(entries, folder, GENERAL_LOG, [Path(_GENERAL)], skipped, version)
@@ -78,7 +82,8 @@ def logged(server: Server, folder: Path, *, may_log_slow: bool = False) -> Itera
     """
     columns = {"general_log": "integer", "slow_query_log": "integer", "log_output": "text", "long_query_time": "text"}
     general, slow, output, long_s = server.row(
-        "SELECT @@GLOBAL.general_log, @@GLOBAL.slow_query_log, @@GLOBAL.log_output, CAST(@@GLOBAL.long_query_time AS CHAR)", columns
+        "SELECT @@GLOBAL.general_log, @@GLOBAL.slow_query_log, @@GLOBAL.log_output, CAST(@@GLOBAL.long_query_time AS CHAR)",
+        columns,
     )
     ours = "TABLE"
     if general or slow:
@@ -111,13 +116,40 @@ class _Clock:
             columns,
             utc="+00:00",
         )
-        self._began_us, self._began_s = _microseconds(str(now)), time.monotonic()
-        # How far the log's time zone is ahead of UTC.
+        self.began_us, self._began_s = _microseconds(str(now)), time.monotonic()
+        # How far the server's time zone is ahead of UTC.
         self.ahead_us = int(ahead_s or 0) * 1_000_000
 
     def now_us(self) -> int:
         """The time there now (µs since 1970)."""
-        return self._began_us + round((time.monotonic() - self._began_s) * 1e6)
+        return self.began_us + round((time.monotonic() - self._began_s) * 1e6)
+
+
+class Zones:
+    """Makes UTC of the times in the general log, each of which is in the time zone of its session; which that is the log does not say. Rows come in
+    the order of their times, and lie within the recording.
+
+    Args:
+        began_us, end_us: when the recording began and ended (µs since 1970, UTC).
+        ahead_us: how far the server's own time zone is ahead, which most sessions have.
+
+    """
+
+    def __init__(self, began_us: int, end_us: int, ahead_us: int) -> None:
+        self._last_us, self._end_us, self._ahead_us = began_us, end_us, ahead_us
+        self._of_sessions: dict[int, int] = {}
+
+    def utc(self, session: int, at_us: int) -> int:
+        """The time of the next row."""
+        known = (self._of_sessions.get(session, self._ahead_us), self._ahead_us)
+        nearest = round((at_us - self._last_us) / _QUARTER_US) * _QUARTER_US
+        ahead_us = next((ahead for ahead in known if self._fits(at_us - ahead)), nearest)
+        self._of_sessions[session] = ahead_us
+        self._last_us = max(self._last_us, at_us - ahead_us)
+        return at_us - ahead_us
+
+    def _fits(self, at_us: int) -> bool:
+        return self._last_us - _SLACK_US <= at_us <= self._end_us + _SLACK_US
 
 
 def _length(server: Server, table: str) -> int:
@@ -136,10 +168,10 @@ def _rows(server: Server, table: str, first: int) -> Iterator[list[Cell]]:
         first += len(rows)
 
 
-def _entries(server: Server, first: int, ahead_us: int, end_us: int, skipped: Skipped) -> Iterator[Entry]:
+def _entries(server: Server, first: int, zones: Zones, end_us: int, skipped: Skipped) -> Iterator[Entry]:
     """The statements of the general log until our own that end the recording."""
     for at, session, command, argument in _rows(server, _GENERAL, first):
-        at_us = _microseconds(str(at)) - ahead_us
+        at_us = zones.utc(int(session or 0), _microseconds(str(at)))
         if at_us < end_us and is_statement(str(command), str(argument)):
             yield Entry(at_us, str(session), str(argument))
         else:

@@ -97,7 +97,9 @@ class _Log:
         until = time.monotonic() + _PATIENCE_S
         while not (name := self._current()):
             if time.monotonic() > until:
-                raise FailedError(f"{server.name}: it opened no log within {_PATIENCE_S:g} s after log_destination was set to stderr")
+                raise FailedError(
+                    f"{server.name}: it opened no log within {_PATIENCE_S:g} s after log_destination was set to stderr"
+                )
             time.sleep(WATCH_EVERY_S)
         self.name = name
         (self._read,) = map(int, map(str, server.row("SELECT size FROM pg_stat_file(:name)", {"size": "integer"}, name=name)))
@@ -128,7 +130,6 @@ class _Log:
             self._read += len(part)
             if len(part) < _BYTES:
                 return
-
 
 
 def _entries(recorded: Path, skipped: Skipped) -> Iterator[Entry]:

@@ -91,6 +91,8 @@ def put_back_afterwards(folder: Path, statements: list[str], put_back: Callable[
             try:
                 put_back()
             except FailedError as error:
-                raise FailedError(f"{error}; the server still logs: {note} has the statements that put its settings back") from None
+                raise FailedError(
+                    f"{error}; the server still logs: {note} has the statements that put its settings back"
+                ) from None
             note.unlink()
             remove_if_empty(folder)
