@@ -111,6 +111,8 @@ MAY_NAME_DATABASES = {
     "traffic/anonymise.py": OF_A_LOG,
     "traffic/record.py": OF_A_LOG,
     "traffic/cassandra_log.py": OF_A_LOG,
+    "traffic/record_mysql.py": OF_A_LOG,
+    "traffic/record_postgresql.py": OF_A_LOG,
     "traffic/record_postgresql_at.py": OF_A_LOG,
     "traffic/redis_log.py": OF_A_LOG,
     "cli/traffic.py": OF_A_LOG,

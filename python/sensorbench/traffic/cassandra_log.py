@@ -11,9 +11,9 @@ from sensorbench import lab
 from sensorbench.errors import UsageError, problem_text
 from sensorbench.traffic.cassandra_types import Columns, MarkerTypes, decoded
 from sensorbench.traffic.entries import Entry, Skipped
-from sensorbench.traffic.lexer import Dialect, number_markers, split_statements, tokens_of
+from sensorbench.traffic.lexer import CQL, number_markers, split_statements, tokens_of
 
-_DATABASE: Dialect = "cassandra"
+_DATABASE = "cassandra"
 # The log does not say which connection a query came by, and drivers send many by each at the same time: queries are dealt to so many in turn.
 SESSIONS = 64
 # A batch that was sent as a text.
@@ -99,9 +99,9 @@ def _statements(
 def _parts(text: str, *, has_values: bool) -> tuple[tuple[str, int], ...]:
     """The statements of a text, each with $1, $2, … in the places of its markers, and how many these are."""
     batch = _BATCH.match(text)
-    parts = [batch[1], *split_statements(text[batch.end() :], _DATABASE)] if batch else [text]
+    parts = [batch[1], *split_statements(text[batch.end() :], CQL)] if batch else [text]
     return tuple((number_markers(part), _markers(part)) if has_values else (part, 0) for part in parts)
 
 
 def _markers(text: str) -> int:
-    return sum(token.kind == "placeholder" for token in tokens_of(number_markers(text), _DATABASE))
+    return sum(token.kind == "placeholder" for token in tokens_of(number_markers(text), CQL))

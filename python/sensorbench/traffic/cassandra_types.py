@@ -9,9 +9,8 @@ from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 
 from sensorbench.traffic.entries import Value
-from sensorbench.traffic.lexer import Dialect, Token, tables_of, tokens_of
+from sensorbench.traffic.lexer import CQL, Token, tables_of, tokens_of
 
-_DIALECT: Dialect = "cassandra"
 # Types by column, of each table of each keyspace.
 Columns = Mapping[tuple[str, str], Mapping[str, str]]
 # What stands right before a marker that is of no column.
@@ -83,9 +82,9 @@ class MarkerTypes:
 
     def _of(self, statement: str, keyspace: str | None) -> tuple[str | None, ...]:
         """The type of $1, $2, …; None where it is not known."""
-        tables = tables_of(statement, _DIALECT)
+        tables = tables_of(statement, CQL)
         columns = self._of_table(tables[0], keyspace) if tables else {}
-        tokens = list(tokens_of(statement, _DIALECT))
+        tokens = list(tokens_of(statement, CQL))
         inserted = dict(_inserted(tokens))
         return tuple(
             _type_of_word(statement, tokens, place) or columns.get(inserted.get(place) or _compared(tokens, place) or "")

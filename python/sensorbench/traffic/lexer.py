@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple
 from sensorbench.traffic.trace import TemplateKind
 
 Dialect = Literal["postgresql", "mysql", "cassandra"]
+CQL: Dialect = "cassandra"
 
 _NUMBER = r"(?P<number>0[xX][0-9a-fA-F]+|(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)"
 _WORD = r"(?P<word>[^\W\d][\w$]*)"
@@ -321,7 +322,7 @@ _LITERALS: dict[Dialect, Callable[[Token], str]] = {"postgresql": _text, "mysql"
 def number_markers(statement: str) -> str:
     """A statement of Cassandra that was prepared, with $1, $2, … in the places of ? and :name."""
     parts, done, count = [], 0, 0
-    tokens = list(tokens_of(statement, "cassandra"))
+    tokens = list(tokens_of(statement, CQL))
     for place, token in enumerate(tokens):
         name = tokens[place + 1] if place + 1 < len(tokens) else None
         if token.text == ":" and name is not None and name.kind == "word" and name.start == token.end:
