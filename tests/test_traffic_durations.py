@@ -21,6 +21,17 @@ def test_times_in_the_zone_of_a_session_become_utc() -> None:
     second, hour = 1_000_000, 3_600_000_000
     began = 1_795_744_600 * second
     zones = Zones(began, began + 7200 * second, ahead_us=hour)
-    rows = [(1, 1, 1), (2, 2, 6), (2, 3, 6), (1, 4, 1), (2, 5, 1), (3, 6, -4), (2, 3000, 1), (1, 5000, 1), (3, 5001, -4)]
+    rows = [
+        (1, 1, 1),
+        (2, 2, 6),
+        (2, 3, 6),
+        (1, 4, 1),
+        (2, 5, 1),
+        (3, 6, -4),
+        (2, 3000, 1),
+        (1, 5000, 1),
+        (3, 5001, -4),
+        (3, 6500, -4),
+    ]
     found = [zones.utc(session, began + after * second + ahead * hour) for session, after, ahead in rows]
     assert found == [began + after * second for _, after, _ in rows]
