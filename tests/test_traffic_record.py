@@ -186,7 +186,12 @@ def test_a_cassandra_is_recorded_and_its_log_is_off_again(cli: Cli, lab_servers:
     with lab.query_logs(instance) as logs:
         with pytest.raises(FailedError, match="is on already"), lab.query_logs(instance):
             pass
-        assert logs.stop()
+        Server(lab.url_of(instance), inside="system").ask("SELECT key FROM local WHERE key = :key", {"key": "text"}, key="local")
+        (log,) = logs.stop()
+        imported = cli("traffic", "import", log, "--out", tmp_path / "imported", "--json")
+    assert imported.exit_code == 0, imported.err
+    parameters = pq.read_table(tmp_path / "imported" / "statements.parquet")["parameters"].to_pylist()
+    assert f'["0x{b"local".hex()}"]' in parameters, "without the columns of tables, what is bound is bytes"
 
 
 def test_a_postgresql_by_its_url_is_recorded_and_its_settings_are_put_back(lab_servers: LabServers, tmp_path: Path) -> None:

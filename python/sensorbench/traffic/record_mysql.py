@@ -63,7 +63,7 @@ def record_mysql_at(url: str, duration_s: float, folder: Path, on_second: OnSeco
 
 
 def _record(server: Server, folder: Path, version: str, wait_until_over: Callable[[], None], *, may_log_slow: bool) -> Trace:
-    first, first_slow = _length(server, _GENERAL), _length(server, _SLOW)
+    first, first_slow = _length(server, _GENERAL), _length(server, _SLOW) if may_log_slow else 0
     clock = _Clock(server)
     with logged(server, folder, may_log_slow=may_log_slow) as has_durations:
         wait_until_over()
