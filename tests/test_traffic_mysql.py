@@ -71,6 +71,7 @@ def test_times_of_mysql_are_of_microseconds(tmp_path: Path, name: str, text: str
         ("""SELECT 'it''s', 'a\\'b\\n\\Z\\%', "q""'" """, "SELECT $1, $2, $3", ("it's", "a'b\n\x1a\\%", "q\"'")),
         ("SELECT `a 'b'`, n'x' # 'c'\nFROM t -- 'd'", "SELECT `a 'b'`, $1 FROM t", ("x",)),
         ("SELECT 5--1, /*! 1 */ /* 'c' */ 2 FROM t", "SELECT $1-$2, /*! 1 */ $3 FROM t", (5, -1, 2)),
+        ("SELECT a FROM t WHERE time > '2024-01-01'", "SELECT a FROM t WHERE time > $1", ("2024-01-01",)),
         ("SELECT x'41' FROM t WHERE at > TIMESTAMP '2024-01-01 00:00:00'", None, ("x'41'", "2024-01-01 00:00:00")),
     ],
 )

@@ -13,7 +13,7 @@ from sensorbench.paths import check_is_free, check_page_is_free
 from sensorbench.progress import ProgressReporter, console
 from sensorbench.report import formatting, traffic_page
 from sensorbench.report.build import REPORT_FILE, write_page
-from sensorbench.report.traffic import shortened, traffic_facts
+from sensorbench.report.traffic import shown_statement, traffic_facts
 from sensorbench.results.traffic import TrafficDescription
 from sensorbench.traffic import (
     FORMATS,
@@ -41,7 +41,11 @@ NewTrace = Annotated[Path, typer.Option("--out", help="The folder of the new tra
 @app.command("import")
 def import_(
     files: Annotated[
-        list[Path], typer.Argument(metavar="FILES...", help="Logs of one form, in the order in which they were written.")
+        list[Path],
+        typer.Argument(
+            metavar="FILES...",
+            help="Logs of one form, in the order in which they were written; a full query log of Cassandra is a folder.",
+        ),
     ],
     out: NewTrace,
     log_format: Annotated[
@@ -82,20 +86,27 @@ def _show(trace: Trace, folder: Path, *, as_json: bool) -> None:
 
 @app.command("record")
 def record(
-    target: Annotated[str, typer.Argument(metavar="TARGET", help="A PostgreSQL server of the lab: lab:NAME.")],
+    target: Annotated[str, typer.Argument(metavar="TARGET", help="A server of the lab, lab:NAME; or a URL.")],
     out: NewTrace,
     duration: Annotated[str, typer.Option("--for", help="How long: 30s, 5m.")] = "5m",
+    allow_settings: Annotated[
+        bool,
+        typer.Option(
+            "--allow-settings",
+            help="Change settings of the log also of a server that is not of the lab; they are put back afterwards.",
+        ),
+    ] = False,
     json: Json = False,
 ) -> None:
-    """Record what clients send to a server of the lab: its log is switched on, and put back afterwards."""
+    """Record what clients send to a server: its log is switched on for a while, and put back afterwards."""
     check_is_free(out)
     length = length_s("--for", duration)
     if not length > 0:
         raise UsageError(f"--for {duration}: expected a length of more than 0, as 30s or 5m")
-    instance = recordable(target)
+    recorder = recordable(target, allow_settings=allow_settings)
     reporter = ProgressReporter(quiet=json)
-    with reporter.task(f"recording {instance.name}", total=length) as task:
-        trace = record_traffic(instance, length, out, task.advance_to)
+    with reporter.task(f"recording {recorder.name}", total=length) as task:
+        trace = record_traffic(recorder, length, out, task.advance_to)
         task.end(formatting.counted(trace.statements or 0, "statement"))
     _show(trace, out, as_json=json)
 
@@ -158,7 +169,7 @@ def _show_description(description: TrafficDescription) -> None:
             formatting.duration(took.median if took else None),
             formatting.duration(took.p99 if took else None),
             f"{template.errors:,}",
-            shortened(template.statement),
+            shown_statement(template),
         )
     console().print(table)
     if len(description.templates) > _SHOWN:

@@ -39,6 +39,7 @@ from sensorbench.lab.limits import parse_cpus, parse_memory
 from sensorbench.lab.load_tools import LoadFile, LoadTool
 from sensorbench.lab.loading import ToolProgress, load_tools, require_tool, run_load_tool
 from sensorbench.lab.overview import databases, status
+from sensorbench.lab.query_logs import query_logs, read_query_log
 from sensorbench.lab.registry import LAB_DATABASES, clusters, has_library, keeps_data
 from sensorbench.lab.server_spec import ServerSpec
 from sensorbench.lab.state_dirs import instances_folder
@@ -79,7 +80,9 @@ __all__ = [
     "parse_memory",
     "process_ids",
     "process_name",
+    "query_logs",
     "read_instances",
+    "read_query_log",
     "remove_node",
     "require_tool",
     "restart",

@@ -2,7 +2,7 @@
 
 import signal
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -201,6 +201,18 @@ class LabDatabase(ABC):
     def snapshot(self, instance: Instance, node: Node, software: Path, user: ServerUser) -> Snapshot | None:
         """Has a node write its data to disk, for what that takes; the file goes again. None of a server that has no such command."""
         return None
+
+    def start_query_log(self, instance: Instance, node: Node, user: ServerUser) -> Path:
+        """Has a node log all queries into a folder, which is returned. Raises FailedError where a server cannot do that."""
+        raise FailedError(f"{self.name} has no log of queries that the lab can read")
+
+    def stop_query_log(self, instance: Instance, node: Node, user: ServerUser) -> None:
+        """Switches the log off again. Raises FailedError."""
+        raise FailedError(f"{self.name} has no log of queries that the lab can read")
+
+    def read_query_log(self, software: Path, folder: Path) -> Iterator[bytes]:
+        """The records of such a log, each a line of JSON. Raises FailedError."""
+        raise FailedError(f"{folder}: {self.name} has no log of queries that the lab can read")
 
     def node_status(self, instance: Instance, user: ServerUser) -> dict[int, dict[str, str]]:
         """What the server says itself of each node, by number; empty when it says nothing."""

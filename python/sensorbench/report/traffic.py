@@ -8,7 +8,7 @@ import altair as alt
 
 from sensorbench.report import charts, formatting
 from sensorbench.results.page import Chart, ChartSpec, Facts, Line, Page, Piece, Section, Table, Text
-from sensorbench.results.traffic import Quantiles, TrafficDescription
+from sensorbench.results.traffic import Quantiles, TemplateFigures, TrafficDescription
 
 _LONGEST = 110
 _SHOWN_TEMPLATES = 100
@@ -86,7 +86,12 @@ def traffic_facts(description: TrafficDescription) -> list[tuple[str, str]]:
     return facts
 
 
-def shortened(statement: str, longest: int = _LONGEST) -> str:
+def shown_statement(template: TemplateFigures, longest: int = _LONGEST) -> str:
+    """A template in one line that is not too long, with its consistency level behind it, as a remark."""
+    return _shortened(template.statement, longest) + (f" -- {template.consistency}" if template.consistency else "")
+
+
+def _shortened(statement: str, longest: int = _LONGEST) -> str:
     """A statement in one line that is not too long."""
     line = " ".join(statement.split())
     return line if len(line) <= longest else f"{line[: longest - 1]}…"
@@ -126,7 +131,7 @@ def _templates(description: TrafficDescription) -> Table:
                 answer.median if answer else None,
                 answer.p99 if answer else None,
                 template.errors,
-                Piece(shortened(template.statement, 400), "code"),
+                Piece(shown_statement(template, 400), "code"),
             ]
         )
     return Table(

@@ -20,6 +20,7 @@ class TemplateFigures(_Part):
 
     number: int
     statement: str
+    consistency: str | None = Field(default=None, description="The consistency level that was requested, where the log says it.")
     kind: str
     tables: list[str]
     statements: int

@@ -37,7 +37,12 @@ Value = str | int | float | bool | None
 _REMEMBERED = 1 << 16
 _NUMBER = re.compile(r"([+-]?)(?=\.?\d)(\d*)(\.?)(\d*)((?:[eE][+-]?\d+)?)")
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d)([ T]\d\d:\d\d(?::\d\d)?)?(\.\d{1,6})?(\s*(?:Z|[+-]\d\d(?::?\d\d)?)?)")
-_DIALECTS: dict[str, Dialect] = {"postgresql": "postgresql", "mysql": "mysql"}
+_BYTES = re.compile(r"0x(?:[0-9a-f]{2})+")
+# Values of at most so many bytes change places with one another; of longer ones the digests are different.
+_MAX_EXCHANGED_BYTES = 16
+_DIALECTS: dict[str, Dialect] = {"postgresql": "postgresql", "mysql": "mysql", "cassandra": "cassandra"}
+# Whose templates have no literals in them.
+_WITHOUT_LITERALS = frozenset({"redis", "influxdb", "prometheus"})
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _MIN_LETTERS, _MAX_LETTERS = 12, 24
 _ROUNDS = 8
@@ -71,7 +76,9 @@ class Anonymiser:
         return hmac.new(self._key, text.encode("utf-8", "surrogatepass"), hashlib.sha256).digest()
 
     def _replaced(self, text: str) -> str:
-        """What stands for a text: a number for a number, a time for a time, else letters."""
+        """What stands for a text: a number for a number, a time for a time, bytes for bytes, else letters."""
+        if _BYTES.fullmatch(text):
+            return self._bytes_like(text)
         if found := _NUMBER.fullmatch(text):
             return self._number_like(found)
         if (found := _TIME.fullmatch(text)) and (replaced := self._time_like(found)):
@@ -100,6 +107,16 @@ class Anonymiser:
             parts += [statement[done : token.start], replaced]
             done = token.end
         return "".join([*parts, statement[done:]])
+
+    def _bytes_like(self, text: str) -> str:
+        """As many bytes."""
+        digits = len(text) - 2
+        if digits <= 2 * _MAX_EXCHANGED_BYTES:
+            return f"0x{self._exchanged(int(text, 16), 16**digits, f'bytes {digits}'):0{digits}x}"
+        made = ""
+        while len(made) < digits:
+            made += self._digest(f"{len(made)} {text}").hex()
+        return f"0x{made[:digits]}"
 
     def _number_like(self, found: "re.Match[str]") -> str:
         """A number of as many digits, with the sign, the places after the point and the exponent that it has, so that it fits where the other
@@ -210,9 +227,10 @@ def anonymise_trace(folder: Path, key: bytes, out: Path, ordered: Sequence[Seque
     """
     trace = read_trace(folder)
     dialect = _DIALECTS.get(trace.database)
-    if dialect is None:
+    if dialect is None and trace.database not in _WITHOUT_LITERALS:
+        known = sorted({*_DIALECTS, *_WITHOUT_LITERALS})
         raise UsageError(
-            f"{folder}: database: the literals in statements of {trace.database} are not known; expected {', '.join(_DIALECTS)}"
+            f"{folder}: database: the literals in statements of {trace.database} are not known; expected {', '.join(known)}"
         )
     anonymiser = Anonymiser(key)
     out.mkdir(parents=True, exist_ok=True)
@@ -235,7 +253,9 @@ def anonymise_trace(folder: Path, key: bytes, out: Path, ordered: Sequence[Seque
     return made
 
 
-def _template(template: Template, anonymiser: Anonymiser, dialect: Dialect) -> Template:
+def _template(template: Template, anonymiser: Anonymiser, dialect: Dialect | None) -> Template:
+    if dialect is None:
+        return template
     return template.model_copy(update={"statement": anonymiser.text(template.statement, dialect)})
 
 

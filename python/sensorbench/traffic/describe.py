@@ -112,6 +112,7 @@ class _Describer:
             TemplateFigures(
                 number=int(number),
                 statement=known[int(number)].statement,
+                consistency=known[int(number)].consistency,
                 kind=known[int(number)].kind,
                 tables=known[int(number)].tables,
                 statements=int(count),

@@ -6,9 +6,18 @@ from pathlib import Path
 from typing import Protocol
 
 from sensorbench.traffic.lexer import Dialect
+from sensorbench.traffic.trace import TemplateKind
 
 # A value that was bound to a statement: as the log writes it.
 Value = str | int | float | bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What a reader says of the template of a statement that is not SQL: what it does, and the tables that it names."""
+
+    kind: TemplateKind
+    tables: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -23,6 +32,9 @@ class Entry:
         duration_s: how long the server took.
         rows: how many rows it returned.
         error: what the server said when it failed.
+        form: where the statement is a template already, with $1, $2, … in the places of its values; None where it is SQL to be read.
+        keyspace: the keyspace that the session used, where the log says it.
+        consistency: the consistency level that was requested, where the log says it.
 
     """
 
@@ -33,6 +45,9 @@ class Entry:
     duration_s: float | None = None
     rows: int | None = None
     error: str | None = None
+    form: Form | None = None
+    keyspace: str | None = None
+    consistency: str | None = None
 
 
 @dataclass
@@ -51,9 +66,9 @@ class LogReader(Protocol):
 
 @dataclass(frozen=True)
 class LogFormat:
-    """A form of a log: what it is called, whose it is, and how it is read."""
+    """A form of a log: what it is called, whose it is, and how it is read. Its dialect is None where its reader makes the templates."""
 
     name: str
     database: str
-    dialect: Dialect
+    dialect: Dialect | None
     read: LogReader

@@ -6,11 +6,17 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from sensorbench.errors import UsageError
+from sensorbench.traffic.cassandra_log import is_query_log, read_query_log
 from sensorbench.traffic.entries import Entry, LogFormat, Skipped
+from sensorbench.traffic.http_requests import is_request
 from sensorbench.traffic.importing import make_trace
+from sensorbench.traffic.influxdb_lines import is_line_protocol, is_point, read_influxdb_lines, read_influxdb_points
 from sensorbench.traffic.json_lines import read_json_lines
 from sensorbench.traffic.mysql_log import is_slow_log, read_general_log, read_slow_log
+from sensorbench.traffic.parquet_rows import is_parquet, read_parquet
 from sensorbench.traffic.postgresql_log import read_csvlog, read_jsonlog, read_recorded
+from sensorbench.traffic.redis_log import is_monitored, is_resp, read_monitor, read_resp
+from sensorbench.traffic.remote_write import is_remote_write, read_remote_write
 from sensorbench.traffic.trace import Trace
 
 CSVLOG = LogFormat("postgresql-csvlog", "postgresql", "postgresql", read_csvlog)
@@ -19,7 +25,31 @@ RECORDED = LogFormat("postgresql-recorded", "postgresql", "postgresql", read_rec
 JSON_LINES = LogFormat("json-lines", "postgresql", "postgresql", read_json_lines)
 SLOW_LOG = LogFormat("mysql-slow-log", "mysql", "mysql", read_slow_log)
 GENERAL_LOG = LogFormat("mysql-general-log", "mysql", "mysql", read_general_log)
-FORMATS = {log_format.name: log_format for log_format in (CSVLOG, JSONLOG, RECORDED, JSON_LINES, SLOW_LOG, GENERAL_LOG)}
+MONITOR = LogFormat("redis-monitor", "redis", None, read_monitor)
+RESP = LogFormat("redis-resp", "redis", None, read_resp)
+QUERY_LOG = LogFormat("cassandra-full-query-log", "cassandra", "cassandra", read_query_log)
+INFLUXDB_LINES = LogFormat("influxdb-lines", "influxdb", None, read_influxdb_lines)
+INFLUXDB_POINTS = LogFormat("influxdb-points", "influxdb", None, read_influxdb_points)
+REMOTE_WRITE = LogFormat("prometheus-remote-write", "prometheus", None, read_remote_write)
+PARQUET = LogFormat("parquet", "postgresql", "postgresql", read_parquet)
+FORMATS = {
+    log_format.name: log_format
+    for log_format in (
+        CSVLOG,
+        JSONLOG,
+        RECORDED,
+        SLOW_LOG,
+        GENERAL_LOG,
+        MONITOR,
+        RESP,
+        QUERY_LOG,
+        INFLUXDB_LINES,
+        INFLUXDB_POINTS,
+        REMOTE_WRITE,
+        JSON_LINES,
+        PARQUET,
+    )
+}
 # Whose statements a replay can send as they were recorded.
 REPLAYABLE = frozenset({CSVLOG.database})
 _FIRST_BYTES = 65_536
@@ -29,8 +59,12 @@ _CSV_TIME = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} [^,]+,")
 
 
 def recognise(path: Path) -> LogFormat:
-    """The form of a log, by its first line. Raises UsageError where it is none of those that are known, or the file cannot be read."""
+    """The form of a log, by its first line, or by the files of a folder. Raises UsageError where it is none of those that are known, or the file cannot be read."""
     try:
+        if is_query_log(path):
+            return QUERY_LOG
+        if is_parquet(path):
+            return PARQUET
         with path.open(encoding="utf-8", errors="replace") as file:
             lines = [line.rstrip("\n") for line in (file.readline(_FIRST_BYTES) for _ in range(_FIRST_LINES)) if line]
     except OSError as error:
@@ -43,6 +77,12 @@ def recognise(path: Path) -> LogFormat:
     is_slow = is_slow_log(lines)
     if is_slow is not None:
         return SLOW_LOG if is_slow else GENERAL_LOG
+    if is_monitored(first):
+        return MONITOR
+    if is_resp(first):
+        return RESP
+    if is_point(first):
+        return INFLUXDB_POINTS
     try:
         keys = json.loads(first)
     except ValueError:
@@ -52,7 +92,21 @@ def recognise(path: Path) -> LogFormat:
             return JSONLOG
         if "statement" in keys:
             return JSON_LINES
+        if is_request(keys):
+            return _of_requests(path, str(keys["path"]))
     raise UsageError(f"{path}: its first line is of no known log; name its form with --log-format: {', '.join(sorted(FORMATS))}")
+
+
+def _of_requests(path: Path, requested: str) -> LogFormat:
+    """The form of captured requests, by the path of the first."""
+    if is_line_protocol(requested):
+        return INFLUXDB_LINES
+    if is_remote_write(requested):
+        return REMOTE_WRITE
+    raise UsageError(
+        f"{path}:1: path: {requested!r} is none of InfluxDB's line protocol (/write, /api/v2/write) or of remote write (/api/v1/write); name the "
+        f"form with --log-format: {INFLUXDB_LINES.name}, {REMOTE_WRITE.name}"
+    )
 
 
 def import_logs(paths: Sequence[Path], folder: Path, log_format: LogFormat | None = None) -> Trace:

@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -13,6 +14,7 @@ from sensorbench.errors import UsageError
 from sensorbench.paths import remove_if_empty
 from sensorbench.traffic.entries import Entry, LogFormat, Skipped, Value
 from sensorbench.traffic.lexer import (
+    Dialect,
     Lifted,
     has_placeholders,
     kind_of,
@@ -54,6 +56,15 @@ class _Draft:
     number: int
     kind: TemplateKind
     types: list[str]
+    tables: list[str]
+
+
+class _Key(NamedTuple):
+    """What makes a template: the same text at another consistency level is another one."""
+
+    statement: str
+    keyspace: str | None
+    consistency: str | None
 
 
 @dataclass
@@ -77,14 +88,14 @@ class TraceMaker:
         self._folder, self._format = folder, log_format
         self._writer = StatementWriter(folder)
         self._sessions: dict[Hashable, _Session] = {}
-        self._templates: dict[str, _Draft] = {}
+        self._templates: dict[_Key, _Draft] = {}
         self._remembered: dict[str, list[Lifted]] = {}
         self._rows = _Rows()
         self._first_us: int | None = None
 
     def add(self, entry: Entry) -> None:
         """Adds what one entry has; several statements that were sent together become a row each, of which the last has the duration."""
-        lifted = self._lifted(entry.statement)
+        lifted = self._lifted(entry)
         for number, statement in enumerate(lifted, start=1):
             self._add(entry, statement, is_last=number == len(lifted))
 
@@ -97,7 +108,6 @@ class TraceMaker:
             )
         with self._writer:
             self._writer.write(self._rows.batch())
-        dialect = self._format.dialect
         trace = Trace(
             database=self._format.database,
             version=version,
@@ -109,38 +119,41 @@ class TraceMaker:
             templates=[
                 Template(
                     number=draft.number,
-                    statement=statement,
+                    statement=key.statement,
                     kind=draft.kind,
                     parameters=draft.types,
-                    tables=tables_of(statement, dialect),
+                    tables=draft.tables,
+                    keyspace=key.keyspace,
+                    consistency=key.consistency,
                 )
-                for statement, draft in self._templates.items()
+                for key, draft in self._templates.items()
             ],
         )
         (self._folder / TRACE_FILE).write_text(trace.model_dump_json(indent=1) + "\n", encoding="utf-8")
         return trace
+
+    def _tables(self, entry: Entry, key: _Key) -> list[str]:
+        dialect = self._format.dialect
+        if entry.form is not None or dialect is None:
+            return list(entry.form.tables) if entry.form else []
+        return tables_of(key.statement, dialect)
 
     def drop(self) -> None:
         """Removes what was written so far."""
         with suppress(_DroppedError), self._writer:
             raise _DroppedError
 
-    def _lifted(self, text: str) -> list[Lifted]:
+    def _lifted(self, entry: Entry) -> list[Lifted]:
+        dialect, text = self._format.dialect, entry.statement
+        if entry.form is not None or dialect is None:
+            return [Lifted(text, (), (), entry.form.kind if entry.form else "other")]
         found = self._remembered.get(text)
         if found is None:
-            found = self._parsed(text)
+            found = _parsed(text, dialect)
             if len(self._remembered) >= _REMEMBERED:
                 self._remembered.clear()
             self._remembered[text] = found
         return found
-
-    def _parsed(self, text: str) -> list[Lifted]:
-        dialect = self._format.dialect
-        parts = split_statements(text, dialect)
-        if has_placeholders(text, dialect):
-            # What was prepared has its values elsewhere; literals that stand in its text belong to it.
-            return [Lifted(without_comments(text, dialect), (), (), kind_of(text, dialect))]
-        return [lift_literals(part, dialect) for part in parts]
 
     def _add(self, entry: Entry, lifted: Lifted, *, is_last: bool) -> None:
         values: tuple[Value, ...] = (*lifted.literals, *entry.values) if not lifted.literals else lifted.literals
@@ -148,7 +161,7 @@ class TraceMaker:
         session = self._sessions.get(entry.session)
         if session is None:
             session = self._sessions[entry.session] = _Session(len(self._sessions))
-        draft = self._draft(lifted, types)
+        draft = self._draft(entry, lifted, types)
         # A session sends one statement after the other: a log's times are of milliseconds, and its durations of microseconds.
         at_us = session.last_us = max(entry.at_us, session.last_us)
         self._first_us = at_us if self._first_us is None else min(self._first_us, at_us)
@@ -167,10 +180,11 @@ class TraceMaker:
             self._writer.write(self._rows.batch())
             self._rows = _Rows()
 
-    def _draft(self, lifted: Lifted, types: tuple[str, ...]) -> _Draft:
-        draft = self._templates.get(lifted.statement)
+    def _draft(self, entry: Entry, lifted: Lifted, types: tuple[str, ...]) -> _Draft:
+        key = _Key(lifted.statement, entry.keyspace, entry.consistency)
+        draft = self._templates.get(key)
         if draft is None:
-            draft = self._templates[lifted.statement] = _Draft(len(self._templates), lifted.kind, list(types))
+            draft = self._templates[key] = _Draft(len(self._templates), lifted.kind, list(types), self._tables(entry, key))
         elif draft.types != list(types):
             known = draft.types + ["null"] * (len(types) - len(draft.types))
             draft.types = [
@@ -178,6 +192,13 @@ class TraceMaker:
                 for before, now in zip(known, [*types, *["null"] * (len(known) - len(types))], strict=True)
             ]
         return draft
+
+
+def _parsed(text: str, dialect: Dialect) -> list[Lifted]:
+    if has_placeholders(text, dialect):
+        # What was prepared has its values elsewhere; literals that stand in its text belong to it.
+        return [Lifted(without_comments(text, dialect), (), (), kind_of(text, dialect))]
+    return [lift_literals(part, dialect) for part in split_statements(text, dialect)]
 
 
 class _DroppedError(Exception):

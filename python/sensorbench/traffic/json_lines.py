@@ -37,13 +37,18 @@ def read_json_lines(path: Path, skipped: Skipped) -> Iterator[Entry]:
                 problem = error.errors(include_url=False)[0]
                 where = ".".join(map(str, problem["loc"]))
                 raise UsageError(f"{path}:{number}: {f'{where}: ' if where else ''}{problem_text(problem)}") from None
-            at = line.at if line.at.tzinfo else line.at.replace(tzinfo=UTC)
-            yield Entry(
-                round(at.timestamp() * 1e6),
-                line.session,
-                line.statement,
-                tuple(line.parameters),
-                line.duration,
-                line.rows,
-                line.error,
-            )
+            yield entry_of(line)
+
+
+def entry_of(line: StatementLine) -> Entry:
+    """A line as an entry."""
+    at = line.at if line.at.tzinfo else line.at.replace(tzinfo=UTC)
+    return Entry(
+        round(at.timestamp() * 1e6),
+        line.session,
+        line.statement,
+        tuple(line.parameters),
+        line.duration,
+        line.rows,
+        line.error,
+    )

@@ -5,12 +5,13 @@ names and comments alone, and everything else stays as it was written. It takes 
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Literal, NamedTuple
 
 from sensorbench.traffic.trace import TemplateKind
 
-Dialect = Literal["postgresql", "mysql"]
+Dialect = Literal["postgresql", "mysql", "cassandra"]
+CQL: Dialect = "cassandra"
 
 _NUMBER = r"(?P<number>0[xX][0-9a-fA-F]+|(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)"
 _WORD = r"(?P<word>[^\W\d][\w$]*)"
@@ -35,6 +36,17 @@ _LEXERS = {
         r"|(?P<hint>/\*[+!].*?\*/)|(?P<comment>--(?=\s|$)[^\n]*|\#[^\n]*|/\*.*?\*/)"
         rf"|{_WORD}|{_NUMBER}|{_REST}",
         re.DOTALL,
+    ),
+    # Identifiers (UUIDs), bytes and durations (1h30m) are constants without quotes.
+    "cassandra": re.compile(
+        r"(?P<text>'(?:[^']|'')*')"
+        r"|(?P<dollar>\$(?P<tag>)\$.*?\$\$)"
+        r"|(?P<name>\"(?:[^\"]|\"\")*\")"
+        r"|(?P<comment>--[^\n]*|//[^\n]*|/\*.*?\*/)"
+        r"|(?P<placeholder>\$\d+)"
+        r"|(?P<bits>[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|0[xX][0-9a-fA-F]*|(?:\d+(?:ms|us|µs|ns|mo|[ywdhms]))+\b)"
+        rf"|{_WORD}|{_NUMBER}|{_REST}",
+        re.DOTALL | re.IGNORECASE,
     ),
 }
 # Kinds of tokens that are literals, but for numbers.
@@ -91,7 +103,7 @@ _KINDS: dict[str, TemplateKind] = {
     **dict.fromkeys(("select", "values", "table", "show"), "read"),
     **dict.fromkeys(("insert", "update", "delete", "merge", "replace", "truncate"), "write"),
     **dict.fromkeys(("begin",), "begin"),
-    **dict.fromkeys(("commit", "end"), "commit"),
+    **dict.fromkeys(("commit", "end", "apply"), "commit"),
     **dict.fromkeys(("rollback", "abort"), "rollback"),
 }
 # Most statements are known by their first word; what could be something else besides is looked at word by word.
@@ -223,10 +235,10 @@ def _lifted(statement: str, dialect: Dialect, kind: TemplateKind) -> Lifted:
             literal, its_type = _number(text)
             placeholder += f"::{its_type}" if dialect == "postgresql" else ""
         else:
-            literal, its_type = _text(token) if dialect == "postgresql" else _mysql_text(token), "text"
+            literal, its_type = _LITERALS[dialect](token), "text"
             if token.kind == "bits":
                 placeholder += "::bit varying" if dialect == "postgresql" else ""
-            elif before in _TYPED:
+            elif before in _TYPED and dialect != "cassandra" and between.rstrip().lower().endswith(before):
                 start = between.lower().rfind(before)
                 type_name = "DATETIME" if dialect == "mysql" and before == "timestamp" else between[start:].strip()
                 placeholder = f"CAST({placeholder} AS {type_name})"
@@ -294,6 +306,35 @@ def _mysql_text(token: Token) -> str:
     quote = text[-1]
     inside = text[text.index(quote) + 1 : -1]
     return _MYSQL_ESCAPE[quote].sub(lambda found: _MYSQL_ESCAPES.get(found[1], found[1]) if found[1] else quote, inside)
+
+
+def _cassandra_text(token: Token) -> str:
+    """What a literal says; of identifiers, bytes and durations, as it is written."""
+    text = token.text
+    if token.kind == "bits":
+        return text
+    return text[2:-2] if token.kind == "dollar" else text[1:-1].replace("''", "'")
+
+
+_LITERALS: dict[Dialect, Callable[[Token], str]] = {"postgresql": _text, "mysql": _mysql_text, "cassandra": _cassandra_text}
+
+
+def number_markers(statement: str) -> str:
+    """A statement of Cassandra that was prepared, with $1, $2, … in the places of ? and :name."""
+    parts, done, count = [], 0, 0
+    tokens = list(tokens_of(statement, CQL))
+    for place, token in enumerate(tokens):
+        name = tokens[place + 1] if place + 1 < len(tokens) else None
+        if token.text == ":" and name is not None and name.kind == "word" and name.start == token.end:
+            end = name.end
+        elif token.kind == "mark" and token.text == "?":
+            end = token.end
+        else:
+            continue
+        count += 1
+        parts += [statement[done : token.start], f"${count}"]
+        done = end
+    return "".join([*parts, statement[done:]])
 
 
 def _escaped(text: str) -> str:

@@ -116,13 +116,17 @@ def read_general_log(path: Path, skipped: Skipped) -> Iterator[Entry]:
         at_us = _time_of(found, at_us)
         if at_us is None:
             raise UsageError(f"{path}:{number}: expected a time in the first line of a general log")
-        is_statement = found["command"] == "Execute" or (found["command"] == "Query" and not _BY_SQL.match(found["argument"]))
-        if is_statement:
+        if is_statement(found["command"], found["argument"]):
             entry = Entry(at_us, found["session"], found["argument"])
         else:
             skipped.entries += 1
     if entry is not None:
         yield entry
+
+
+def is_statement(command: str, argument: str) -> bool:
+    """Whether an entry of the general log is a statement that was executed."""
+    return command == "Execute" or (command == "Query" and not _BY_SQL.match(argument))
 
 
 def _time_of(found: "re.Match[str]", before: int | None) -> int | None:

@@ -1,149 +1,100 @@
-"""Records what a PostgreSQL server of the lab does: its log is switched on for a while, and put back."""
+"""Records what clients send to a server: what it can tell of it is switched on for a while, and put back."""
 
-import signal
-import tempfile
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from sensorbench import lab
-from sensorbench.errors import FailedError, UsageError
-from sensorbench.traffic.entries import Skipped
-from sensorbench.traffic.formats import RECORDED
-from sensorbench.traffic.importing import make_trace
-from sensorbench.traffic.postgresql_log import RECORD_PREFIX
+from sensorbench.errors import UsageError
+from sensorbench.traffic.record_cassandra import record_cassandra
+from sensorbench.traffic.record_mysql import record_mysql, record_mysql_at
+from sensorbench.traffic.record_postgresql import record_postgresql
+from sensorbench.traffic.record_postgresql_at import record_postgresql_at
+from sensorbench.traffic.record_redis import record_redis
+from sensorbench.traffic.recording import OnSecond
 from sensorbench.traffic.trace import Trace
 
-# Settings that have the server log each statement whole, with its duration and what was bound. None of them needs a restart.
-LOG_SETTINGS = {
-    "log_line_prefix": RECORD_PREFIX,
-    "log_timezone": "UTC",
-    "log_destination": "stderr",
-    "log_statement": "none",
-    "log_duration": "off",
-    "log_min_duration_statement": "0",
-    "log_min_messages": "warning",
-    "log_min_error_statement": "error",
-    "log_parameter_max_length": "-1",
-    "log_parameter_max_length_on_error": "-1",
-    "log_error_verbosity": "default",
+_Record = Callable[[float, Path, OnSecond], Trace]
+_OF_THE_LAB: Mapping[str, Callable[[lab.Instance, float, Path, OnSecond], Trace]] = {
+    "postgresql": record_postgresql,
+    "mariadb": record_mysql,
+    "redis": record_redis,
+    "redis+cluster": record_redis,
+    "cassandra": record_cassandra,
 }
-_BEGIN, _END = "# sensorbench traffic record: begin", "# sensorbench traffic record: end"
-_SETTINGS_FILE = "postgresql.auto.conf"
-_PATIENCE_S = 15.0
-_WATCH_EVERY_S = 0.2
+# What SQL can switch on, read and put back.
+_BY_URL: Mapping[str, Callable[[str, float, Path, OnSecond], Trace]] = {
+    "postgresql": record_postgresql_at,
+    "mariadb": record_mysql_at,
+    "mysql": record_mysql_at,
+}
 
 
-def recordable(target: str) -> lab.Instance:
-    """The server of the lab that a target names. Raises UsageError where it is none that can be recorded."""
-    name = target.removeprefix("lab:")
-    instance = lab.find_instance(name) if target.startswith("lab:") else lab.instance_at(target)
-    if instance is None:
-        raise UsageError(
-            f"{target}: settings are changed at servers of the lab alone; expected lab:NAME. Have your own server write a log, and make "
-            "a trace of it with `sensorbench traffic import`: docs/how-to/traffic.md says which settings"
-        )
-    if instance.database != "postgresql":
-        raise UsageError(f"{target}: {instance.database} cannot be recorded; expected a PostgreSQL server of the lab")
-    fixed = sorted({*LOG_SETTINGS, "logging_collector"} & instance.settings.keys())
-    if fixed:
-        raise UsageError(
-            f"{target}: it was started with {fixed[0]}, which cannot be changed meanwhile; start it without this setting"
-        )
-    if instance.nodes[0].find() is None:
-        raise UsageError(f"{target}: the server does not run; start it with: sensorbench lab up {instance.name}")
-    return instance
+@dataclass(frozen=True)
+class Recorder:
+    """A server that can be recorded, and how."""
+
+    name: str
+    record: _Record
 
 
-def record_traffic(instance: lab.Instance, duration_s: float, folder: Path, on_second: Callable[[float], None]) -> Trace:
-    """Records what a server does for a while.
+def recordable(target: str, *, allow_settings: bool = False) -> Recorder:
+    """The server that a target names. Raises UsageError where it cannot be recorded.
 
     Args:
-        instance: the server.
+        target: `lab:NAME`, or a URL.
+        allow_settings: whether settings of a server that is not of the lab may be changed.
+
+    """
+    is_name = target.startswith("lab:")
+    instance = lab.find_instance(target.removeprefix("lab:")) if is_name else lab.instance_at(target)
+    if instance is not None:
+        return _of_the_lab(target, instance)
+    scheme = target.partition("://")[0]
+    if scheme not in _BY_URL:
+        raise UsageError(
+            f"{_shown(target)}: it cannot be recorded; expected lab:NAME, or the URL of a server ({', '.join(_BY_URL)}). Have your own server write "
+            "what it is sent, and make a trace of it with `sensorbench traffic import`: docs/how-to/traffic.md says how"
+        )
+    if not allow_settings:
+        raise UsageError(
+            f"{_shown(target)}: it is no server of the lab, and recording changes settings of its log; allow that with --allow-settings: they are put "
+            "back afterwards. Or have it write a log, and make a trace of it with `sensorbench traffic import`"
+        )
+    return Recorder(_shown(target), partial(_BY_URL[scheme], target))
+
+
+def _shown(target: str) -> str:
+    """A URL without its user and its options, which may hold a password."""
+    scheme, mark, rest = target.partition("://")
+    return f"{scheme}{mark}{rest.rpartition('@')[2].partition('?')[0]}"
+
+
+def _of_the_lab(target: str, instance: lab.Instance) -> Recorder:
+    if instance.database not in _OF_THE_LAB:
+        raise UsageError(f"{target}: {instance.database} cannot be recorded; expected one of {', '.join(_OF_THE_LAB)}")
+    ended = next((node for node in instance.nodes if node.find() is None), None)
+    if ended is not None:
+        raise UsageError(f"{target}: node {ended.number} does not run; start it with: sensorbench lab up {instance.name}")
+    return Recorder(instance.name, partial(_OF_THE_LAB[instance.database], instance))
+
+
+def record_traffic(recorder: Recorder, duration_s: float, folder: Path, on_second: OnSecond) -> Trace:
+    """Records what a server is sent for a while.
+
+    Args:
+        recorder: the server.
         duration_s: for how long.
         folder: where the trace is to be; it is made.
         on_second: called meanwhile with the seconds that are over.
 
     Returns:
-        The trace. When recording is interrupted, the log is put back, and there is no trace.
+        The trace. When recording is interrupted, settings are put back, and there is no trace.
 
     Raises:
-        FailedError: where the server does not take the settings, or ends meanwhile.
-        UsageError: where nothing was sent to it.
+        FailedError: where the server refuses, or ends meanwhile.
+        UsageError: where nothing was sent to it, or its log cannot be read.
 
     """
-    log = instance.log
-    with logged(instance):
-        start = log.stat().st_size
-        _watch(instance, duration_s, on_second)
-        end = log.stat().st_size
-    with tempfile.TemporaryDirectory(prefix="sensorbench-traffic-") as place:
-        recorded = Path(place) / log.name
-        _copy(log, recorded, start, end)
-        skipped = Skipped()
-        entries = RECORDED.read(recorded, skipped)
-        return make_trace(entries, folder, RECORDED, [log], skipped, instance.version)
-
-
-@contextmanager
-def logged(instance: lab.Instance) -> Iterator[None]:
-    """Has a server log all statements inside the context; afterwards its settings are as they were before."""
-    settings = instance.data_folder(instance.nodes[0]) / _SETTINGS_FILE
-    # What one that was killed left is not what the server had.
-    before = _without_ours(settings.read_text(encoding="utf-8"))
-    ours = "".join(f"{name} = '{value}'\n" for name, value in LOG_SETTINGS.items())
-    try:
-        _set(instance, settings, f"{before}{_BEGIN}\n{ours}{_END}\n")
-        yield
-    finally:
-        _set(instance, settings, before)
-
-
-def _without_ours(text: str) -> str:
-    begin, end = text.find(f"{_BEGIN}\n"), text.find(f"{_END}\n")
-    return text if begin < 0 or end < begin else text[:begin] + text[end + len(_END) + 1 :]
-
-
-def _set(instance: lab.Instance, settings: Path, text: str) -> None:
-    """Writes into the file that is there, which stays its owner's, and waits until the server says that it reads it again."""
-    process = instance.nodes[0].find()
-    with settings.open("r+", encoding="utf-8") as file:
-        file.write(text)
-        file.truncate()
-    if process is None:
-        raise FailedError(f"{instance.name} ended while it was recorded; its settings are put back in {settings}")
-    seen = instance.log.stat().st_size
-    process.send_signal(signal.SIGHUP)
-    until = time.monotonic() + _PATIENCE_S
-    while b"reloading configuration files" not in _tail(instance.log, seen):
-        if time.monotonic() > until:
-            raise FailedError(f"{instance.name} did not read its settings again within {_PATIENCE_S:g} s; see {instance.log}")
-        time.sleep(0.05)
-    # Its sessions read them before their next statement, when the signal of the server has reached them.
-    time.sleep(_WATCH_EVERY_S)
-
-
-def _watch(instance: lab.Instance, duration_s: float, on_second: Callable[[float], None]) -> None:
-    started = time.monotonic()
-    while (over := time.monotonic() - started) < duration_s:
-        on_second(over)
-        if instance.nodes[0].find() is None:
-            raise FailedError(f"{instance.name} ended after {over:.0f} s of the recording; see {instance.log}")
-        time.sleep(min(_WATCH_EVERY_S, duration_s - over))
-
-
-def _tail(log: Path, start: int) -> bytes:
-    with log.open("rb") as file:
-        file.seek(start)
-        return file.read()
-
-
-def _copy(log: Path, to: Path, start: int, end: int) -> None:
-    """Copies what the log got meanwhile; the server goes on writing into it."""
-    with log.open("rb") as source, to.open("wb") as copy:
-        source.seek(start)
-        left = end - start
-        while left > 0 and (block := source.read(min(left, 1 << 20))):
-            copy.write(block)
-            left -= len(block)
+    return recorder.record(duration_s, folder, on_second)

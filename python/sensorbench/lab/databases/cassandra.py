@@ -4,7 +4,7 @@ import contextlib
 import re
 import signal
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -13,6 +13,7 @@ from sensorbench.errors import FailedError
 from sensorbench.lab.database import KeptFiles, LabCluster, Place
 from sensorbench.lab.databases import cassandra_insight
 from sensorbench.lab.databases import cassandra_nodetool as nodetool
+from sensorbench.lab.databases import cassandra_query_log as query_log
 from sensorbench.lab.databases.cassandra_copy import Copy
 from sensorbench.lab.databases.cassandra_settings import (
     TOKENS_PER_NODE,
@@ -291,6 +292,20 @@ class Cassandra(LabCluster):
     def write_all(self, instance: Instance, node: Node, user: ServerUser) -> None:
         """Flushes all memtables; it takes no writes any more."""
         nodetool.ask(instance, node, user, "drain", timeout_s=_MOVES_WITHIN_S)
+
+    def start_query_log(self, instance: Instance, node: Node, user: ServerUser) -> Path:
+        """Its full query log."""
+        return query_log.start(instance, node, user)
+
+    def stop_query_log(self, instance: Instance, node: Node, user: ServerUser) -> None:
+        """By nodetool."""
+        query_log.stop(instance, node, user)
+
+    def read_query_log(self, software: Path, folder: Path) -> Iterator[bytes]:
+        """By its own library."""
+        java = require_java(_JAVA)
+        classes = class_path(software, compiled(_HELPERS, software, java))
+        return query_log.read([java.java, *_MODULES, "-Xmx256m", "-cp", classes, "FullQueryLog"], folder)
 
     def node_status(self, instance: Instance, user: ServerUser) -> dict[int, dict[str, str]]:
         """What the first node that answers says of all."""
