@@ -30,6 +30,7 @@ LOCATIONS = "locations"
 LOG = "log"
 ARTICLES = "articles"
 CPU = "cpu"
+TRAFFIC = "traffic"
 
 MEASUREMENT_SCHEMA = pa.schema(
     [
@@ -85,7 +86,9 @@ LOG_READINGS = Readings(LOG, ("machine", "sensor"), "begin_time")
 ARTICLE_READINGS = Readings(ARTICLES, ("id",), None)
 # Rows of TSBS, each with all metrics of a host at a time.
 CPU_READINGS = Readings(CPU, ("site", "zone"), "time", is_wide=True)
-READINGS = (MEASUREMENT_READINGS, LOG_READINGS, ARTICLE_READINGS, CPU_READINGS)
+# The operations of fitted traffic. Its dataset has the user's own tables besides, whatever these are.
+TRAFFIC_READINGS = Readings(TRAFFIC, ("operation",), None)
+READINGS = (MEASUREMENT_READINGS, LOG_READINGS, ARTICLE_READINGS, CPU_READINGS, TRAFFIC_READINGS)
 
 
 def readings_of(relations: Iterable[str]) -> Readings:
