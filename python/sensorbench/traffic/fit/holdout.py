@@ -287,13 +287,23 @@ def _dispersions(halves: Halves, made: MadeOperations, schedule: FittedSchedule)
 
 
 def _worst(compared: Sequence[Compared]) -> Compared:
-    """The one that a check is decided by: the largest difference of those with the worst verdict."""
-    verdict = overall([each.verdict for each in compared])
+    """The one that a check is decided by: the largest difference of those with its verdict."""
+    verdict = _decided(compared)
     return max((each for each in compared if each.verdict == verdict), key=lambda each: each.difference)
 
 
+def _decided(compared: Sequence[Compared]) -> Verdict:
+    """The verdict of a check. Figures that chance alone moves by more than what is still equal can say that the fit does not hold, and
+    otherwise count only where there are no others.
+    """
+    if any(each.verdict == "does not hold" for each in compared):
+        return "does not hold"
+    exact = min(each.chance for each in compared)
+    return overall([each.verdict for each in compared if each.chance <= max(EQUAL, exact)])
+
+
 def _check(name: CheckName, compared: Sequence[Compared], worst: Compared, why: str) -> Check:
-    verdict = overall([each.verdict for each in compared])
+    verdict = _decided(compared)
     return Check(name=name, verdict=verdict, difference=worst.difference, why=why, compared=list(compared))
 
 
