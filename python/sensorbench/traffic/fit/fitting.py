@@ -4,6 +4,7 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from sensorbench.errors import UsageError
 from sensorbench.paths import check_is_free, remove_if_empty
@@ -69,7 +70,7 @@ def fit_trace(trace: Path, out: Path, options: FitOptions = FitOptions(), report
     check_is_free(out)
     _check(options)
     reporter = reporter or ProgressReporter(quiet=True)
-    others = [parse_target(target) for target in options.targets]
+    others = [_target(target) for target in options.targets]
     with halves_of(trace) as halves:
         dialect = dialect_of(halves.trace.database)
         tables = read_tables(options.data, halves.workbench, dialect) if options.data else None
@@ -121,6 +122,13 @@ def _check(options: FitOptions) -> None:
         raise UsageError(f"--coverage {options.coverage:g}: expected a share above 0 and at most 1")
     if options.targets and options.data is None:
         raise UsageError("--target: expected --data as well: an experiment is written where there are data to run it on")
+
+
+def _target(text: str) -> TargetSpec:
+    """A target as it may stand in a file."""
+    if urlsplit(text).password:
+        raise UsageError("--target: the URL has a password, which would stand in the experiment; put it into a file: ?credentials=login.toml")
+    return parse_target(text)
 
 
 def _schedule(halves: Halves, made: MadeOperations) -> FittedSchedule:

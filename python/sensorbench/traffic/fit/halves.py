@@ -87,10 +87,10 @@ class Halves:
     def executions(self, template: int, table: str) -> None:
         """Puts executions of a template into a table: whether they are of the second half, when they came, and their values as texts."""
         every = max(1, -(-(self.first[template] + self.second[template]) // MAX_EXECUTIONS))
+        given = """from_json(parameters, '["VARCHAR"]')"""
         self.workbench.execute(
-            f'CREATE TEMP TABLE "{table}" AS SELECT us >= $1 AS is_second, us, from_json(parameters, \'["VARCHAR"]\') AS given '
-            "FROM s WHERE template = $2 AND hash(session, sequence) % $3 = 0",
-            [self.middle_us, template, every],
+            f'CREATE TEMP TABLE "{table}" AS SELECT us >= {self.middle_us} AS is_second, us, {given} AS given '
+            f"FROM s WHERE template = {template} AND hash(session, sequence) % {every} = 0"
         )
 
     def register(self, name: str, table: pa.Table) -> None:

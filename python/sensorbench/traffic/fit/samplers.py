@@ -21,7 +21,10 @@ _MIN_EXECUTIONS = 50
 _MAX_KEPT = 50_000
 _MAX_VALUES = 1_000_000
 # Executions of each value from which on those that were seen are taken for all that there are.
-_EXECUTIONS_OF_EACH = 10
+_EXECUTIONS_OF_EACH = 5
+# The share of a range from which on it is taken for the values that there are.
+_DENSE = 0.5
+_MAX_DECIMALS = 6
 _TOLERANCE = 0.01
 _MIN_RISING = 0.9
 
@@ -97,9 +100,9 @@ class SourceFitter:
         listed = ", ".join(parameter.name for parameter in group.parameters)
         return self._rows(f'SELECT count(*) AS n FROM "{self._table}" WHERE NOT is_second GROUP BY {listed}')["n"].astype(np.float64)
 
-    def _in_order(self, parameter: Parameter) -> NDArray[np.int64]:
-        """The values of a parameter in the order in which they came, times in µs."""
-        value = f"epoch_us({parameter.name})" if parameter.type == "timestamp" else parameter.name
+    def _in_order(self, parameter: Parameter, decimals: int = 0) -> NDArray[np.int64]:
+        """The values of a parameter in the order in which they came: times in µs, numbers in units of their last decimal."""
+        value = f"epoch_us({parameter.name})" if parameter.type == "timestamp" else f"round({parameter.name} * {10**decimals})"
         query = f'SELECT {value} AS v FROM "{self._table}" WHERE NOT is_second AND {parameter.name} IS NOT NULL ORDER BY us'
         return np.asarray(self._rows(query)["v"]).astype(np.int64)
 
@@ -143,14 +146,15 @@ class SourceFitter:
         if is_even and skew.curve_difference(counts, skew.drawn_counts(even, executions)) <= limit:
             fits_places = positions is None or skew.positions_difference(*positions, even) <= limit
             if fits_places:
-                return self._from_query(name, group, f"{domain.query} ORDER BY v", "uniform", None, domain)
+                return self._from_query(name, group, "uniform", None, domain)
         exponent = skew.zipf_exponent(repeats, domain.size)
         if exponent is None:
             return None
         cumulative = skew.zipf_cumulative(exponent, domain.size)
         if positions is not None and skew.positions_difference(*positions, cumulative) <= limit:
-            return self._from_query(name, group, f"{domain.query} ORDER BY v", "latest", exponent, domain)
-        if is_range or skew.curve_difference(counts, skew.drawn_counts(cumulative, executions)) > limit:
+            return self._from_query(name, group, "latest", exponent, domain)
+        is_sparse = is_range and len(counts) < _DENSE * domain.size
+        if is_sparse or skew.curve_difference(counts, skew.drawn_counts(cumulative, executions)) > limit:
             return None
         return self._ranked(name, group, exponent, domain)
 
@@ -164,17 +168,28 @@ class SourceFitter:
 
     def _range_domain(self, parameter: Parameter) -> _Domain | None:
         """All numbers between the smallest and the largest that came, at the distance that all of them have."""
-        if parameter.type not in {"integer", "timestamp"}:
+        decimals = self._decimals(parameter) if parameter.type == "double" else 0
+        if parameter.type not in {"integer", "timestamp", "double"} or decimals is None:
             return None
-        values = np.unique(self._in_order(parameter))
+        values = np.unique(self._in_order(parameter, decimals))
         if len(values) < 2:
             return None
         low, high, step = int(values[0]), int(values[-1]), int(np.gcd.reduce(np.diff(values)))
-        size = (high - low) // step + 1
-        if parameter.type == "integer":
-            return _Domain(f"SELECT range AS v FROM range({low}, {high} + 1, {step})", size, f"{low} to {high}, {step} apart")
-        query = f"SELECT make_timestamp(range) AS v FROM range({low}, {high} + 1, {step})"
-        return _Domain(query, size, f"times {step / 1e6:g} s apart")
+        size, unit = (high - low) // step + 1, 10**decimals
+        numbers = f"FROM range({low}, {high} + 1, {step})"
+        if parameter.type == "timestamp":
+            return _Domain(f"SELECT make_timestamp(range) AS v {numbers}", size, f"times {step / 1e6:g} s apart")
+        value = f"range / {unit}::DOUBLE" if parameter.type == "double" else "range"
+        return _Domain(f"SELECT {value} AS v {numbers}", size, f"{low / unit:g} to {high / unit:g}, {step / unit:g} apart")
+
+    def _decimals(self, parameter: Parameter) -> int | None:
+        """How many decimals numbers have; None where they have too many."""
+        for decimals in range(_MAX_DECIMALS + 1):
+            scaled = f"{parameter.name} * {10**decimals}"
+            query = f'SELECT bool_and(abs({scaled} - round({scaled})) < 1e-5 AND abs({scaled}) < 1e15) FROM "{self._table}" WHERE NOT is_second'
+            if self._halves.workbench.execute(query).fetchall()[0][0]:
+                return decimals
+        return None
 
     def _positions(self, parameter: Parameter, domain: _Domain) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Where the values that came stand among all that there are, the largest first, and how often each came."""
@@ -204,7 +219,7 @@ class SourceFitter:
         listed = ", ".join(parameter.name for parameter in group.parameters)
         return self._halves.workbench.execute(
             f'SELECT {self._with_followers(group)} FROM (SELECT {listed}, count(*) AS n FROM "{self._table}" '
-            f"WHERE NOT is_second GROUP BY {listed} ORDER BY n DESC, {listed})"
+            f"WHERE NOT is_second GROUP BY {listed}) ORDER BY n DESC, {listed}"
         ).to_arrow_table()
 
     def _recorded(self, name: str, group: Group, executions: int, values: int) -> Source:
@@ -235,11 +250,11 @@ class SourceFitter:
         return Source(name, ParameterSource(query=query, choice=_choice(choice, exponent)), fitted, relation, numbered)
 
     def _from_query(
-        self, name: str, group: Group, query: str, choice: Choice, exponent: float | None, domain: _Domain
+        self, name: str, group: Group, choice: Choice, exponent: float | None, domain: _Domain
     ) -> Source:
         (parameter,) = group.parameters
         listed = ", ".join([f"v AS {parameter.name}", *_followers(group, "v")])
-        source = ParameterSource(query=f"SELECT {listed} FROM ({query})", choice=_choice(choice, exponent))
+        source = ParameterSource(query=f"SELECT {listed} FROM ({domain.query}) ORDER BY v", choice=_choice(choice, exponent))
         fitted = FittedSource(parameters=group.names, choice=choice, exponent=exponent, values=domain.size, of=domain.words)
         return Source(name, source, fitted)
 
