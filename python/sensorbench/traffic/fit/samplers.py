@@ -142,7 +142,7 @@ class SourceFitter:
         repeats = skew.collisions(counts)
         pairs = executions * (executions - 1) / 2 / domain.size
         is_even = abs(repeats * domain.size - 1) <= 0.05 + 3 / max(pairs, 1.0) ** 0.5
-        positions = self._positions(parameter, domain) if parameter.type != "text" else None
+        positions = self._positions(parameter, domain)
         if is_even and skew.curve_difference(counts, skew.drawn_counts(even, executions)) <= limit:
             fits_places = positions is None or skew.positions_difference(*positions, even) <= limit
             if fits_places:
@@ -191,14 +191,17 @@ class SourceFitter:
                 return decimals
         return None
 
-    def _positions(self, parameter: Parameter, domain: _Domain) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Where the values that came stand among all that there are, the largest first, and how often each came."""
+    def _positions(self, parameter: Parameter, domain: _Domain) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+        """Where the values that came stand among all that there are, the largest first, and how often each came; None where that says nothing."""
+        if parameter.type == "text":
+            return None
         found = self._rows(
             f"WITH numbered AS (SELECT v, row_number() OVER (ORDER BY v DESC) AS number FROM ({domain.query})), "
             f'counted AS (SELECT {parameter.name} AS v, count(*) AS n FROM "{self._table}" WHERE NOT is_second GROUP BY ALL) '
             "SELECT number, n FROM counted JOIN numbered USING (v)"
         )
-        return found["number"].astype(np.float64), found["n"].astype(np.float64)
+        numbers, counts = found["number"].astype(np.float64), found["n"].astype(np.float64)
+        return (numbers, counts) if len(numbers) else None
 
     def _of_seen(self, name: str, group: Group, counts: NDArray[np.float64]) -> Source | None:
         """Values that came often enough to be all that there are."""
