@@ -18,6 +18,8 @@ from sensorbench.results.traffic_fit import FittedSchedule, FittedStep, TrafficF
 from sensorbench.traffic import STATEMENTS, import_logs
 from sensorbench.traffic.fit import FitOptions, fit_trace
 from sensorbench.traffic.fit import skew
+from sensorbench.traffic.fit.halves import halves_of
+from sensorbench.traffic.fit.samplers import Parameter, SourceFitter, groups_of
 from sensorbench.traffic.fit.schedule import Arrivals, dispersion, drawn_arrivals, expected_counts, fit_schedule
 from sensorbench.traffic.fit.statements import reference_statement, schema_statement
 from sensorbench.traffic.trace import Template
@@ -309,6 +311,34 @@ def test_scaled_rates_are_so_many_times_as_high(trace: Path, tables: Path, tmp_p
     rates = [schedule.rate] if schedule.rate else [segment.from_ for segment in schedule.segments]
     assert rates == pytest.approx([3 * step.rate_per_s for step in fit.schedule.steps])
     assert schedule.concurrency == 3 * fit.schedule.concurrency
+
+
+def test_parameters_that_depend_on_one_another_are_drawn_together(trace: Path) -> None:
+    """A place and its sensor, of which some pairs are popular; a time until another; and a number of its own."""
+    random = np.random.default_rng(11)
+    pairs, begins, lengths = zipf(random, 1.0, 60, 8000), random.integers(0, 100, 8000), random.integers(1, 6, 8000)
+    columns = {
+        "is_second": np.zeros(8000, dtype=bool),
+        "us": np.arange(8000),
+        "p1": pairs // 10,
+        "p2": pa.array([f"s{pair % 10}" for pair in pairs]),
+        "p3": begins,
+        "p4": begins + lengths,
+        "p5": random.integers(0, 50, 8000),
+    }
+    parameters = [Parameter(f"p{place}", "text" if place == 2 else "integer") for place in range(1, 6)]
+    with halves_of(trace) as halves:
+        halves.register("made", pa.table(columns))
+        groups = groups_of(halves, "made", parameters)
+        assert [group.names for group in groups] == [["p1", "p2"], ["p3", "p4"], ["p5"]]
+        place, ranges, alone = (SourceFitter(halves, "made", "made", writes=False).fit(group) for group in groups)
+        assert place.fitted.choice == "zipfian"
+        assert place.fitted.exponent == pytest.approx(1.0, abs=0.1)
+        assert alone.fitted.choice == "uniform"
+        assert ranges.rows is not None
+        found = ranges.rows.column("p4").to_numpy() - ranges.rows.column("p3").to_numpy()
+        assert set(found) == {1, 2, 3, 4, 5}
+        assert len(np.unique(ranges.rows.column("p3").to_numpy())) == 100
 
 
 def test_zipf_exponents_come_back() -> None:

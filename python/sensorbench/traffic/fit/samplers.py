@@ -25,6 +25,10 @@ _EXECUTIONS_OF_EACH = 5
 # The share of a range from which on it is taken for the values that there are.
 _DENSE = 0.5
 _MAX_DECIMALS = 6
+# Beginnings, and lengths, of ranges; and how closely an end must follow a beginning.
+_MAX_SIDE, _MIN_CORRELATION = 500, 0.3
+# How much more often two pairs of values are equal than if they were independent, and of how many equal pairs that is said.
+_MIN_DEPENDENCE, _MIN_EQUAL_PAIRS = 0.1, 30
 _TOLERANCE = 0.01
 _MIN_RISING = 0.9
 
@@ -40,15 +44,19 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Group:
-    """Parameters that are drawn together: those that depend on one another, and those that are always so much more than the first."""
+    """Parameters that are drawn together: those that depend on one another; those that are always so much more than the first; and the
+    end of a range that begins with the first, whose length varies.
+    """
 
     parameters: tuple[Parameter, ...]
     followers: tuple[tuple[Parameter, int], ...] = ()
+    end: Parameter | None = None
 
     @property
     def names(self) -> list[str]:
         """Of all parameters."""
-        return [parameter.name for parameter in (*self.parameters, *(follower for follower, _ in self.followers))]
+        followers = [follower.name for follower, _ in self.followers]
+        return [*(parameter.name for parameter in self.parameters), *followers, *([self.end.name] if self.end else [])]
 
 
 @dataclass(frozen=True)
@@ -83,6 +91,8 @@ class SourceFitter:
         counts = self._counts(group)
         executions = int(counts.sum())
         is_single = len(group.parameters) == 1
+        if group.end is not None:
+            return self._ranges(name, group, group.end)
         found: Source | None = None
         if len(counts) > 1 and executions >= _MIN_EXECUTIONS:
             if is_single and group.parameters[0].type in {"integer", "timestamp"}:
@@ -225,6 +235,31 @@ class SourceFitter:
             f"WHERE NOT is_second GROUP BY {listed}) ORDER BY n DESC, {listed}"
         ).to_arrow_table()
 
+    def _ranges(self, name: str, group: Group, end: Parameter) -> Source:
+        """Ranges whose beginnings and lengths do not depend on one another: each beginning with each length, as often as they came."""
+        (parameter,) = group.parameters
+        is_time = parameter.type == "timestamp"
+        length = f"epoch_us({end.name}) - epoch_us({parameter.name})" if is_time else f"{end.name} - {parameter.name}"
+        counts = self._counts(Group(group.parameters))
+        domain = self._of_domain(name, Group(group.parameters), counts)
+        starts = self._weighted(parameter.name)
+        if domain is not None and domain.fitted.choice == "uniform" and domain.fitted.values <= _MAX_SIDE:
+            starts = f"SELECT {parameter.name} AS v FROM ({domain.source.query})"
+        then = "a.v + to_microseconds(CAST(b.v AS BIGINT))" if is_time else "a.v + b.v"
+        rows = self._halves.workbench.execute(
+            f"SELECT a.v AS {parameter.name}, {then} AS {end.name} FROM ({starts}) a, ({self._weighted(length)}) b "
+            f"ORDER BY {parameter.name}, {end.name}"
+        ).to_arrow_table()
+        return self._from_rows(name, group, rows, "recorded", None, "beginnings and lengths of ranges, each as often as it came")
+
+    def _weighted(self, value: str) -> str:
+        """SQL of the values of an expression, each so many times as its share of some hundred rows is."""
+        return (
+            f"SELECT v FROM (SELECT v, greatest(1, round({_MAX_SIDE} * n / sum(n) OVER ())) AS times FROM "
+            f'(SELECT {value} AS v, count(*) AS n FROM "{self._table}" WHERE NOT is_second GROUP BY ALL ORDER BY n DESC, v LIMIT {_MAX_SIDE})), '
+            f"range({_MAX_SIDE}) WHERE range < times"
+        )
+
     def _recorded(self, name: str, group: Group, executions: int, values: int) -> Source:
         """Executions that were recorded come again, each as often as any other: hot sets and all."""
         if values == 1:
@@ -306,8 +341,8 @@ def groups_of(halves: Halves, table: str, parameters: Sequence[Parameter]) -> li
         parameters: of the operation.
 
     Returns:
-        Each parameter in one group. Parameters depend on one another where one tells the other, in executions whose values come
-        several times; they follow one another where their difference is always the same.
+        Each parameter in one group. Parameters depend on one another where pairs of their values come again more often than values that
+        are independent; one follows another where their difference is always the same, or has few values.
 
     """
     groups: list[Group] = []
@@ -317,7 +352,11 @@ def groups_of(halves: Halves, table: str, parameters: Sequence[Parameter]) -> li
             if offset is not None:
                 groups[number] = Group(group.parameters, (*group.followers, (parameter, offset)))
                 break
-            if not group.followers and any(_depend(halves, table, each, parameter) for each in group.parameters):
+            is_alone = len(group.parameters) == 1 and not group.followers and group.end is None
+            if is_alone and _is_range(halves, table, group.parameters[0], parameter):
+                groups[number] = Group(group.parameters, end=parameter)
+                break
+            if not group.followers and group.end is None and any(_depend(halves, table, each, parameter) for each in group.parameters):
                 groups[number] = Group((*group.parameters, parameter))
                 break
         else:
@@ -341,11 +380,34 @@ def _offset(halves: Halves, table: str, first: Parameter, other: Parameter) -> i
     return 0 if not different and distinct > 1 else None
 
 
-def _depend(halves: Halves, table: str, first: Parameter, other: Parameter) -> bool:
-    executions, of_first, of_other, of_both = halves.workbench.execute(
-        f"SELECT count(*), count(DISTINCT {first.name}), count(DISTINCT {other.name}), count(DISTINCT hash({first.name}, {other.name})) "
+def _is_range(halves: Halves, table: str, first: Parameter, other: Parameter) -> bool:
+    """Whether a parameter is the end of a range that begins with another: it lies never before it, near it, at few different distances."""
+    if first.type != other.type or first.type not in {"integer", "timestamp"}:
+        return False
+    begin, end = (f"epoch_us({each.name})" if each.type == "timestamp" else each.name for each in (first, other))
+    lowest, correlation, lengths, executions = halves.workbench.execute(
+        f"SELECT min({end} - {begin}), corr({end}::DOUBLE, {begin}::DOUBLE), count(DISTINCT {end} - {begin}), count(*) "
         f'FROM "{table}" WHERE NOT is_second'
     ).fetchall()[0]
-    if min(of_first, of_other) < 2:
+    if lowest is None or correlation is None or not correlation > _MIN_CORRELATION:
         return False
-    return any(distinct <= executions / 2 and of_both <= 1.1 * distinct for distinct in (of_first, of_other))
+    return bool(lowest >= 0 and 2 <= lengths <= min(_MAX_SIDE, executions / _EXECUTIONS_OF_EACH))
+
+
+def _depend(halves: Halves, table: str, first: Parameter, other: Parameter) -> bool:
+    """Whether pairs of values of two parameters come again more often than they would if the values were independent of one another."""
+
+    def repeats(listed: str) -> tuple[float, float]:
+        query = f'SELECT count(*) AS n FROM "{table}" WHERE NOT is_second GROUP BY {listed}'
+        counts = np.asarray(halves.workbench.execute(query).fetchnumpy()["n"], dtype=np.float64)
+        return skew.collisions(counts), float(counts.sum())
+
+    of_first, _ = repeats(first.name)
+    of_other, _ = repeats(other.name)
+    of_both, executions = repeats(f"{first.name}, {other.name}")
+    if max(of_first, of_other) >= 1.0:
+        return False
+    equal_pairs = of_both * executions * (executions - 1) / 2
+    if equal_pairs < _MIN_EQUAL_PAIRS:
+        return False
+    return of_both > of_first * of_other * (1 + _MIN_DEPENDENCE + 3 / equal_pairs**0.5)
