@@ -112,7 +112,8 @@ class SourceFitter:
 
     def _in_order(self, parameter: Parameter, decimals: int = 0) -> NDArray[np.int64]:
         """The values of a parameter in the order in which they came: times in µs, numbers in units of their last decimal."""
-        value = f"epoch_us({parameter.name})" if parameter.type == "timestamp" else f"round({parameter.name} * {10**decimals})"
+        value = f"round({parameter.name} * {10**decimals})" if parameter.type == "double" else parameter.name
+        value = f"epoch_us({value})" if parameter.type == "timestamp" else value
         query = f'SELECT {value} AS v FROM "{self._table}" WHERE NOT is_second AND {parameter.name} IS NOT NULL ORDER BY us'
         return np.asarray(self._rows(query)["v"]).astype(np.int64)
 
@@ -230,7 +231,7 @@ class SourceFitter:
     def _seen(self, group: Group) -> pa.Table:
         """The values that came, the most frequent first."""
         listed = ", ".join(parameter.name for parameter in group.parameters)
-        return self._halves.workbench.execute(
+        return self._halves.workbench.sql(
             f'SELECT {self._with_followers(group)} FROM (SELECT {listed}, count(*) AS n FROM "{self._table}" '
             f"WHERE NOT is_second GROUP BY {listed}) ORDER BY n DESC, {listed}"
         ).to_arrow_table()
@@ -246,7 +247,7 @@ class SourceFitter:
         if domain is not None and domain.fitted.choice == "uniform" and domain.fitted.values <= _MAX_SIDE:
             starts = f"SELECT {parameter.name} AS v FROM ({domain.source.query})"
         then = "a.v + to_microseconds(CAST(b.v AS BIGINT))" if is_time else "a.v + b.v"
-        rows = self._halves.workbench.execute(
+        rows = self._halves.workbench.sql(
             f"SELECT a.v AS {parameter.name}, {then} AS {end.name} FROM ({starts}) a, ({self._weighted(length)}) b "
             f"ORDER BY {parameter.name}, {end.name}"
         ).to_arrow_table()
@@ -269,7 +270,7 @@ class SourceFitter:
         return self._from_rows(name, group, rows, "recorded", None, words)
 
     def _select(self, group: Group, order: str, limit: int) -> pa.Table:
-        return self._halves.workbench.execute(
+        return self._halves.workbench.sql(
             f'SELECT {self._with_followers(group)} FROM "{self._table}" WHERE NOT is_second {order} LIMIT {limit}'
         ).to_arrow_table()
 
