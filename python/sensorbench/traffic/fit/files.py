@@ -231,4 +231,6 @@ def _value(value: JsonValue) -> str:
         parts = [_value(each) for each in value]
         text = ", ".join(parts)
         return f"[{text}]" if len(text) <= _LONGEST_LIST else "[\n" + "".join(f"    {part},\n" for part in parts) + "]"
+    if isinstance(value, str) and '"' in value and "'" not in value and value.isprintable():
+        return f"'{value}'"
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

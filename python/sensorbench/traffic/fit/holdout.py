@@ -144,7 +144,7 @@ def _check_skew(halves: Halves, made: MadeOperations, sent: dict[str, pa.Table])
         )
     worst = _worst(compared)
     why = (
-        f"the largest difference is {worst.difference:.1%}: {worst.figure} of {worst.subject} is {worst.fitted:.1%} of what is sent "
+        f"the largest difference that counts is {worst.difference:.1%}: {worst.figure} of {worst.subject} is {worst.fitted:.1%} of what is sent "
         f"and {worst.recorded:.1%} of the second half"
     )
     return _check("skew", compared, worst, why)
@@ -244,7 +244,7 @@ def _check_burstiness(halves: Halves, made: MadeOperations, schedule: FittedSche
     if rate.verdict != "holds" and (worst.verdict == "holds" or rate.verdict == "does not hold"):
         worst = rate
     why = (
-        f"the largest difference is {worst.difference:.1%}: {worst.figure} in {worst.subject} is {worst.fitted:.2f} in what is sent "
+        f"the largest difference that counts is {worst.difference:.1%}: {worst.figure} in {worst.subject} is {worst.fitted:.2f} in what is sent "
         f"and {worst.recorded:.2f} in the second half"
     )
     verdict = overall([_decided(compared), rate.verdict])
