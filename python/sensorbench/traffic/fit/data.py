@@ -71,9 +71,9 @@ def read_tables(folder: Path, workbench: duckdb.DuckDBPyConnection, dialect: Dia
             raise UsageError(f"{file}: {error}") from None
     if not tables.columns:
         raise UsageError(f"--data {folder}: no table is there; expected TABLE.csv or TABLE.parquet for each table")
-    ddl = folder / TABLES_FILE
-    if ddl.exists() and dialect is not None:
-        tables.statements = split_statements(ddl.read_text(encoding="utf-8"), dialect)
+    definitions = folder / TABLES_FILE
+    if definitions.exists() and dialect is not None:
+        tables.statements = split_statements(definitions.read_text(encoding="utf-8"), dialect)
     return tables
 
 

@@ -144,8 +144,8 @@ def _check_skew(halves: Halves, made: MadeOperations, sent: dict[str, pa.Table])
         )
     worst = _worst(compared)
     why = (
-        f"the largest difference that counts is {worst.difference:.1%}: {worst.figure} of {worst.subject} is {worst.fitted:.1%} of what is sent "
-        f"and {worst.recorded:.1%} of the second half"
+        f"the largest difference that counts is {worst.difference:.1%}: {worst.figure} of {worst.subject} is {worst.fitted:.1%} of what "
+        f"is sent and {worst.recorded:.1%} of the second half"
     )
     return _check("skew", compared, worst, why)
 
@@ -161,7 +161,7 @@ def _skew_of(halves: Halves, operation: MadeOperation, sent: pa.Table) -> Iterat
             continue
         subject = f"{operation.name} ({', '.join(source.fitted.parameters)})"
         ours, theirs = (_value_counts(halves, each, source, executions) for each in (table, operation.name))
-        chance = skew.KS_1 * (2 / executions) ** 0.5
+        chance = skew.KOLMOGOROV_1 * (2 / executions) ** 0.5
         if source.fitted.choice in {"numbers", "sequential"}:
             repeats = [1 - len(counts) / executions for counts in (ours, theirs)]
             yield _compared(subject, "share of values that came before", repeats[0], repeats[1], chance)
@@ -244,8 +244,8 @@ def _check_burstiness(halves: Halves, made: MadeOperations, schedule: FittedSche
     if rate.verdict != "holds" and (worst.verdict == "holds" or rate.verdict == "does not hold"):
         worst = rate
     why = (
-        f"the largest difference that counts is {worst.difference:.1%}: {worst.figure} in {worst.subject} is {worst.fitted:.2f} in what is sent "
-        f"and {worst.recorded:.2f} in the second half"
+        f"the largest difference that counts is {worst.difference:.1%}: {worst.figure} in {worst.subject} is {worst.fitted:.2f} in what "
+        f"is sent and {worst.recorded:.2f} in the second half"
     )
     verdict = overall([_decided(compared), rate.verdict])
     return Check(name="burstiness", verdict=verdict, difference=worst.difference, why=why, compared=[*compared, rate])

@@ -148,7 +148,7 @@ class SourceFitter:
             return None
         is_range = parameter.column is None
         executions = int(counts.sum())
-        limit = _TOLERANCE + skew.KS_5 / executions**0.5
+        limit = _TOLERANCE + skew.KOLMOGOROV_5 / executions**0.5
         even = skew.zipf_cumulative(0.0, domain.size)
         repeats = skew.collisions(counts)
         pairs = executions * (executions - 1) / 2 / domain.size
@@ -217,7 +217,7 @@ class SourceFitter:
     def _of_seen(self, name: str, group: Group, counts: NDArray[np.float64]) -> Source | None:
         """Values that came often enough to be all that there are."""
         executions, values = int(counts.sum()), len(counts)
-        limit = _TOLERANCE + skew.KS_5 / executions**0.5
+        limit = _TOLERANCE + skew.KOLMOGOROV_5 / executions**0.5
         even = skew.curve_difference(counts, skew.drawn_counts(skew.zipf_cumulative(0.0, values), executions)) <= limit
         exponent = None if even else skew.zipf_exponent(skew.collisions(counts), values)
         if not even:

@@ -12,7 +12,7 @@ Numbers = NDArray[np.float64]
 _EXACT_TERMS = 20_000
 _MIN_EXPONENT, _MAX_EXPONENT = 0.02, 4.0
 # Kolmogorov's and Smirnov's distance that chance exceeds in 5 % and in 1 % of the cases, times the root of the number of values.
-KS_5, KS_1 = 1.358, 1.628
+KOLMOGOROV_5, KOLMOGOROV_1 = 1.358, 1.628
 
 
 def rank_curve(counts: Numbers) -> Numbers:
@@ -77,9 +77,9 @@ def zipf_cumulative(exponent: float, values: int) -> Numbers:
     return cumulative
 
 
-def drawn_counts(cumulative: Numbers, draws: int) -> Numbers:
-    """How often each rank comes in so many draws from a distribution; ranks that do not come are left out."""
-    random = np.random.default_rng(42).random(draws)
+def drawn_counts(cumulative: Numbers, executions: int) -> Numbers:
+    """How often each rank comes in so many executions that are drawn from a distribution; ranks that do not come are left out."""
+    random = np.random.default_rng(42).random(executions)
     ranks = np.minimum(np.searchsorted(cumulative, random, side="right"), len(cumulative) - 1)
     counts = np.bincount(ranks)
     return counts[counts > 0].astype(np.float64)
