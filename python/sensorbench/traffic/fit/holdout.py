@@ -25,6 +25,7 @@ _MAX_SENT = 200_000
 # Of fewer executions nothing is said; of fewer windows neither.
 _MIN_EXECUTIONS, _MIN_WINDOWS = 100, 20
 _OUTSIDE_99 = 2.576
+_MAX_WINDOWS = 1_000_000
 # Runs of the schedule, whose dispersion is averaged.
 _RUNS = 20
 _RATE_POINTS = 120
@@ -256,6 +257,8 @@ def _dispersions(halves: Halves, made: MadeOperations, schedule: FittedSchedule)
     independent arrivals.
     """
     for window_s in WINDOWS_S:
+        if halves.half_s / window_s > _MAX_WINDOWS:
+            continue
         recorded = halves.arrivals(made.templates, window_s, second=True)
         if len(recorded) < _MIN_WINDOWS or recorded.sum() < _MIN_WINDOWS:
             break
