@@ -13,11 +13,10 @@ import pytest
 from numpy.typing import NDArray
 
 from sensorbench.errors import UsageError
+from sensorbench.results.traffic_fit import TrafficFit
 from sensorbench.runner import load_experiment
-from sensorbench.results.traffic_fit import FittedSchedule, FittedStep, TrafficFit
 from sensorbench.traffic import STATEMENTS, import_logs
-from sensorbench.traffic.fit import FitOptions, fit_trace
-from sensorbench.traffic.fit import skew
+from sensorbench.traffic.fit import FitOptions, fit_trace, skew
 from sensorbench.traffic.fit.halves import halves_of
 from sensorbench.traffic.fit.samplers import Parameter, SourceFitter, groups_of
 from sensorbench.traffic.fit.schedule import Arrivals, dispersion, drawn_arrivals, expected_counts, fit_schedule
@@ -173,9 +172,7 @@ def test_samplers_are_those_that_the_values_were_drawn_by(experiment: tuple[Path
         (Traffic(rates=lambda seconds: np.where(seconds % 10 < 1, 10 * RATE, 0.0)), "burstiness", "index of dispersion"),
     ],
 )
-def test_a_second_half_that_is_otherwise_is_reported(
-    cli: Cli, tmp_path: Path, second: Traffic, wrong: str, why: str
-) -> None:
+def test_a_second_half_that_is_otherwise_is_reported(cli: Cli, tmp_path: Path, second: Traffic, wrong: str, why: str) -> None:
     changed = write_trace(tmp_path / "trace", Traffic(), second)
     ended = cli("traffic", "fit", changed, "--out", tmp_path / "out", "--json", "--no-open")
     assert ended.exit_code == 0, ended.err
@@ -184,7 +181,9 @@ def test_a_second_half_that_is_otherwise_is_reported(
     failed = [each for each in checks[wrong]["compared"] if each["verdict"] == "does not hold"]
     assert any(why in f"{each['subject']} {each['figure']}" for each in failed)
     assert checks[wrong]["why"].startswith("the largest difference")
-    assert {name: check["verdict"] for name, check in checks.items() if name != wrong and check["verdict"] == "does not hold"} == {}
+    assert {
+        name: check["verdict"] for name, check in checks.items() if name != wrong and check["verdict"] == "does not hold"
+    } == {}
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert "does not hold" in page
     assert why in page
@@ -353,7 +352,7 @@ def test_zipf_exponents_come_back() -> None:
 def test_statements_lose_the_namespace_that_they_were_recorded_in() -> None:
     template = Template(
         number=0,
-        statement='UPDATE shop.items SET price = $1::numeric, until = CAST($2 AS date) WHERE shop.items.id = $3 AND note = \'$9\'',
+        statement="UPDATE shop.items SET price = $1::numeric, until = CAST($2 AS date) WHERE shop.items.id = $3 AND note = '$9'",
         kind="write",
         tables=["shop.items"],
     )

@@ -67,7 +67,9 @@ def _show(fitted: TrafficFit, out: Path) -> None:
     for name, value in fit_facts(fitted):
         screen.print(f"{name}: {value}", highlight=False)
     for part in fitted.left_out:
-        screen.print(f"left out: {formatting.percent(part.share)}, {shortened(part.what)}: {part.reason}", highlight=False, markup=False)
+        screen.print(
+            f"left out: {formatting.percent(part.share)}, {shortened(part.what)}: {part.reason}", highlight=False, markup=False
+        )
     screen.print()
     screen.print(holdout_answer(fitted), style="bold")
     for check in fitted.checks:

@@ -67,7 +67,8 @@ def holdout_answer(fit: TrafficFit) -> str:
     if fit.holds:
         return "The fit holds: mix, skew and burstiness of the second half are within 5 % of what the experiment sends."
     said = [
-        f"{_NAMES[check.name].lower()} {'is undecided' if check.verdict == 'undecided' else check.verdict}" for check in fit.checks
+        f"{_NAMES[check.name].lower()} {'is undecided' if check.verdict == 'undecided' else check.verdict}"
+        for check in fit.checks
     ]
     return f"{'; '.join(said)}.".capitalize()
 

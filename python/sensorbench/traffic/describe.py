@@ -233,7 +233,11 @@ class _Describer:
                 top_share=float(top),
                 top_percent_share=float(top_percent),
                 curve=[
-                    *(SkewPoint(values=rank, share=float(share)) for rank, share in zip(_RANKS, of_ranks, strict=True) if rank < values),
+                    *(
+                        SkewPoint(values=rank, share=float(share))
+                        for rank, share in zip(_RANKS, of_ranks, strict=True)
+                        if rank < values
+                    ),
                     SkewPoint(values=int(values), share=1.0),
                 ],
             )

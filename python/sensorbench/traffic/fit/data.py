@@ -13,8 +13,8 @@ import duckdb
 from sensorbench.dataset.dataset import TRAFFIC
 from sensorbench.errors import UsageError
 from sensorbench.schemas.types import ValueType, canonical_columns
-from sensorbench.traffic.lexer import Dialect, split_statements
 from sensorbench.traffic.fit.statements import bare
+from sensorbench.traffic.lexer import Dialect, split_statements
 
 TABLES_FILE = "schema.sql"
 VALUES_PREFIX = "values_"
@@ -22,7 +22,22 @@ _READERS = {".csv": "read_csv", ".tsv": "read_csv", ".parquet": "read_parquet"}
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _CASTS = {"TIMESTAMP WITH TIME ZONE": "TIMESTAMP", "HUGEINT": "DOUBLE", "UBIGINT": "BIGINT", "UHUGEINT": "DOUBLE"}
 _KEPT = frozenset(
-    "BOOLEAN TINYINT SMALLINT INTEGER BIGINT UTINYINT USMALLINT UINTEGER FLOAT DOUBLE DATE TIMESTAMP VARCHAR BLOB".split()
+    [
+        "BOOLEAN",
+        "TINYINT",
+        "SMALLINT",
+        "INTEGER",
+        "BIGINT",
+        "UTINYINT",
+        "USMALLINT",
+        "UINTEGER",
+        "FLOAT",
+        "DOUBLE",
+        "DATE",
+        "TIMESTAMP",
+        "VARCHAR",
+        "BLOB",
+    ]
 )
 
 
@@ -89,7 +104,9 @@ def _view(workbench: duckdb.DuckDBPyConnection, table: str, reader: str, file: P
 def _canonical(column: str, found: str) -> str:
     if found in _KEPT:
         return f'"{column}"'
-    cast = _CASTS.get(found, "DOUBLE" if found.startswith("DECIMAL") else "TIMESTAMP" if found.startswith("TIMESTAMP") else "VARCHAR")
+    cast = _CASTS.get(
+        found, "DOUBLE" if found.startswith("DECIMAL") else "TIMESTAMP" if found.startswith("TIMESTAMP") else "VARCHAR"
+    )
     return f'CAST("{column}" AS {cast}) AS "{column}"'
 
 

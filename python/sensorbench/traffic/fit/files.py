@@ -44,7 +44,9 @@ def recorded_schema(made: MadeOperations, tables: Tables | None, database: str, 
     """The schema for the database that the traffic was recorded of: statements are as they were recorded."""
     recorded = dialect_of(database)
     statements = {
-        operation.name: schema_statement(operation.template, operation.types, recorded) if recorded else operation.template.statement
+        operation.name: schema_statement(operation.template, operation.types, recorded)
+        if recorded
+        else operation.template.statement
         for operation in made.operations
     }
     return _schema(made, tables, dialect, {name: _text(statement) for name, statement in statements.items()}, {})
@@ -59,7 +61,11 @@ def schema_to_write(made: MadeOperations, tables: Tables | None, dialect: str) -
 
 
 def _schema(
-    made: MadeOperations, tables: Tables | None, dialect: str, operations: dict[str, list[OperationText]], to_write: dict[str, str]
+    made: MadeOperations,
+    tables: Tables | None,
+    dialect: str,
+    operations: dict[str, list[OperationText]],
+    to_write: dict[str, str],
 ) -> SchemaFile:
     used = _used_tables(made, tables)
     create: list[str] = []
@@ -74,7 +80,9 @@ def _schema(
         summary="The tables of recorded traffic.",
         create={"statements": list(create)} if create else {},
         settle={"statements": list(settle)} if settle else {},
-        load_query={name: [LoadQueryEntry(query=f'SELECT * FROM "{name}"')] for name in used if tables and name not in tables.empty},
+        load_query={
+            name: [LoadQueryEntry(query=f'SELECT * FROM "{name}"')] for name in used if tables and name not in tables.empty
+        },
         operation=operations,
         to_write=to_write,
     )

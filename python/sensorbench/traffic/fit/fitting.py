@@ -127,7 +127,9 @@ def _check(options: FitOptions) -> None:
 def _target(text: str) -> TargetSpec:
     """A target as it may stand in a file."""
     if urlsplit(text).password:
-        raise UsageError("--target: the URL has a password, which would stand in the experiment; put it into a file: ?credentials=login.toml")
+        raise UsageError(
+            "--target: the URL has a password, which would stand in the experiment; put it into a file: ?credentials=login.toml"
+        )
     return parse_target(text)
 
 

@@ -130,9 +130,7 @@ def _share(subject: str, fitted: float, recorded: float, sent: int, statements: 
 
 
 def _check_skew(halves: Halves, made: MadeOperations, sent: dict[str, pa.Table]) -> Check:
-    compared = [
-        found for operation in made.operations for found in _skew_of(halves, operation, sent[operation.name])
-    ]
+    compared = [found for operation in made.operations for found in _skew_of(halves, operation, sent[operation.name])]
     if not compared:
         why = f"no parameter has {_MIN_EXECUTIONS} executions or more in what is sent and in the second half"
         has_parameters = any(operation.sources for operation in made.operations)
@@ -220,7 +218,7 @@ def _hot_shares(halves: Halves, sent: str, recorded: str, source: Source) -> tup
     # A null is a value as any other.
     same = " AND ".join(f"hot.{name} IS NOT DISTINCT FROM executed.{name}" for name in names)
     halves.workbench.execute(
-        f'CREATE OR REPLACE TEMP TABLE hot AS SELECT true AS is_hot, {listed} FROM (SELECT {listed}, n, sum(n) OVER (ORDER BY n DESC, {listed} '
+        f"CREATE OR REPLACE TEMP TABLE hot AS SELECT true AS is_hot, {listed} FROM (SELECT {listed}, n, sum(n) OVER (ORDER BY n DESC, {listed} "
         "ROWS UNBOUNDED PRECEDING) - n AS before, sum(n) OVER () AS whole FROM "
         f'(SELECT {listed}, count(*) AS n FROM "{sent}" WHERE k % 2 = 0 GROUP BY {listed})) WHERE before < whole / 2'
     )

@@ -108,7 +108,9 @@ class SourceFitter:
 
     def _counts(self, group: Group) -> NDArray[np.float64]:
         listed = ", ".join(parameter.name for parameter in group.parameters)
-        return self._rows(f'SELECT count(*) AS n FROM "{self._table}" WHERE NOT is_second GROUP BY {listed}')["n"].astype(np.float64)
+        return self._rows(f'SELECT count(*) AS n FROM "{self._table}" WHERE NOT is_second GROUP BY {listed}')["n"].astype(
+            np.float64
+        )
 
     def _in_order(self, parameter: Parameter, decimals: int = 0) -> NDArray[np.int64]:
         """The values of a parameter in the order in which they came: times in µs, numbers in units of their last decimal."""
@@ -129,7 +131,7 @@ class SourceFitter:
             rows = self._select(group, "ORDER BY us", _MAX_KEPT)
             return self._from_rows(name, group, rows, "sequential", None, "values that rise, in their order")
         step = int(np.gcd.reduce(np.abs(steps)))
-        last = f"SELECT max({parameter.name}) AS v FROM \"{self._table}\" WHERE NOT is_second"
+        last = f'SELECT max({parameter.name}) AS v FROM "{self._table}" WHERE NOT is_second'
         value = self._halves.workbench.execute(last).fetchall()[0][0]
         is_time = parameter.type == "timestamp"
         start = f"TIMESTAMP '{value}' + to_microseconds({step})" if is_time else str(int(value) + step)
@@ -226,7 +228,9 @@ class SourceFitter:
             drawn = skew.drawn_counts(skew.zipf_cumulative(exponent, values), executions)
             if skew.curve_difference(counts, drawn) > limit:
                 return None
-        return self._from_rows(name, group, self._seen(group), "uniform" if even else "zipfian", exponent, "values that were recorded")
+        return self._from_rows(
+            name, group, self._seen(group), "uniform" if even else "zipfian", exponent, "values that were recorded"
+        )
 
     def _seen(self, group: Group) -> pa.Table:
         """The values that came, the most frequent first."""
@@ -278,9 +282,7 @@ class SourceFitter:
         first = group.parameters[0]
         return ", ".join([parameter.name for parameter in group.parameters] + _followers(group, first.name))
 
-    def _from_rows(
-        self, name: str, group: Group, rows: pa.Table, choice: Choice, exponent: float | None, words: str
-    ) -> Source:
+    def _from_rows(self, name: str, group: Group, rows: pa.Table, choice: Choice, exponent: float | None, words: str) -> Source:
         relation = f"{VALUES_PREFIX}{name}"
         numbered = rows.append_column("number", pa.array(np.arange(rows.num_rows)))
         query = f"SELECT {', '.join(group.names)} FROM {relation} ORDER BY number"
@@ -288,9 +290,7 @@ class SourceFitter:
         fitted = FittedSource(parameters=group.names, choice=choice, exponent=exponent, values=rows.num_rows, of=words)
         return Source(name, ParameterSource(query=query, choice=_choice(choice, exponent)), fitted, relation, numbered)
 
-    def _from_query(
-        self, name: str, group: Group, choice: Choice, exponent: float | None, domain: _Domain
-    ) -> Source:
+    def _from_query(self, name: str, group: Group, choice: Choice, exponent: float | None, domain: _Domain) -> Source:
         (parameter,) = group.parameters
         listed = ", ".join([f"v AS {parameter.name}", *_followers(group, "v")])
         source = ParameterSource(query=f"SELECT {listed} FROM ({domain.query}) ORDER BY v", choice=_choice(choice, exponent))
@@ -357,7 +357,11 @@ def groups_of(halves: Halves, table: str, parameters: Sequence[Parameter]) -> li
             if is_alone and _is_range(halves, table, group.parameters[0], parameter):
                 groups[number] = Group(group.parameters, end=parameter)
                 break
-            if not group.followers and group.end is None and any(_depend(halves, table, each, parameter) for each in group.parameters):
+            if (
+                not group.followers
+                and group.end is None
+                and any(_depend(halves, table, each, parameter) for each in group.parameters)
+            ):
                 groups[number] = Group((*group.parameters, parameter))
                 break
         else:

@@ -10,9 +10,10 @@ from sensorbench.traffic.trace import Template
 
 # A text or a name stays as it is; a placeholder may be cast.
 _PLACEHOLDER = re.compile(
-    r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`[^`]*`|(?P<before>\bcast\s*\(\s*)?\$(?P<number>\d+)(?P<cast>::numeric\b)?", re.IGNORECASE
+    r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`[^`]*`|(?P<before>\bcast\s*\(\s*)?\$(?P<number>\d+)(?P<cast>::numeric\b)?",
+    re.IGNORECASE,
 )
-_QUOTES = "\"`"
+_QUOTES = '"`'
 
 
 def dialect_of(database: str) -> Dialect | None:
