@@ -22,8 +22,6 @@ _MAX_KEPT = 50_000
 _MAX_VALUES = 1_000_000
 # Executions of each value from which on those that were seen are taken for all that there are.
 _EXECUTIONS_OF_EACH = 5
-# The share of a range from which on it is taken for the values that there are.
-_DENSE = 0.5
 _MAX_DECIMALS = 6
 # Beginnings, and lengths, of ranges; and how closely an end must follow a beginning.
 _MAX_SIDE, _MIN_CORRELATION = 500, 0.3
@@ -148,7 +146,6 @@ class SourceFitter:
         domain = self._column_domain(parameter) or self._range_domain(parameter)
         if domain is None or not 2 <= domain.size <= _MAX_VALUES:
             return None
-        is_range = parameter.column is None
         executions = int(counts.sum())
         limit = _TOLERANCE + skew.KOLMOGOROV_5 / executions**0.5
         even = skew.zipf_cumulative(0.0, domain.size)
@@ -166,8 +163,7 @@ class SourceFitter:
         cumulative = skew.zipf_cumulative(exponent, domain.size)
         if positions is not None and skew.positions_difference(*positions, cumulative) <= limit:
             return self._from_query(name, group, "latest", exponent, domain)
-        is_sparse = is_range and len(counts) < _DENSE * domain.size
-        if is_sparse or skew.curve_difference(counts, skew.drawn_counts(cumulative, executions)) > limit:
+        if skew.curve_difference(counts, skew.drawn_counts(cumulative, executions)) > limit:
             return None
         return self._ranked(name, group, exponent, domain)
 
