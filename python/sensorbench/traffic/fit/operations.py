@@ -199,14 +199,17 @@ def _parameters(halves: Halves, tables: Tables | None, template: Template, name:
 def _parameter(
     workbench: duckdb.DuckDBPyConnection, tables: Tables | None, template: Template, raw: str, place: int, named: list[str]
 ) -> Parameter:
-    column, value_type = _column_of(workbench, tables, template, raw, place, named) if tables else (None, None)
-    if value_type is None:
-        likes = ", ".join(f"coalesce(bool_and({like}), false)" for like in _LIKE.values())
-        found = workbench.execute(
-            f'SELECT {likes} FROM (SELECT given[{place}] AS v FROM "{raw}" WHERE NOT is_second) WHERE v IS NOT NULL'
-        ).fetchall()[0]
-        value_type = next((candidate for candidate, is_like in zip(_LIKE, found, strict=True) if is_like), "text")
-    return Parameter(parameter_name(place), value_type, column)
+    column, of_column = _column_of(workbench, tables, template, raw, place, named) if tables else (None, None)
+    return Parameter(parameter_name(place), of_column or _like(workbench, raw, place), column)
+
+
+def _like(workbench: duckdb.DuckDBPyConnection, raw: str, place: int) -> ValueType:
+    """The type that all values of a parameter look like."""
+    likes = ", ".join(f"coalesce(bool_and({like}), false)" for like in _LIKE.values())
+    found = workbench.execute(
+        f'SELECT {likes} FROM (SELECT given[{place}] AS v FROM "{raw}" WHERE NOT is_second) WHERE v IS NOT NULL'
+    ).fetchall()[0]
+    return next((value_type for value_type, is_like in zip(_LIKE, found, strict=True) if is_like), "text")
 
 
 def _column_of(

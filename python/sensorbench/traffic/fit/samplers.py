@@ -411,4 +411,5 @@ def _depend(halves: Halves, table: str, first: Parameter, other: Parameter) -> b
     equal_pairs = of_both * executions * (executions - 1) / 2
     if equal_pairs < _MIN_EQUAL_PAIRS:
         return False
-    return of_both > of_first * of_other * (1 + _MIN_DEPENDENCE + 3 / equal_pairs**0.5)
+    by_chance = of_first * of_other * (1 + _MIN_DEPENDENCE + 3 / float(equal_pairs**0.5))
+    return bool(of_both > by_chance)

@@ -62,7 +62,7 @@ def _power_sum(exponent: float, values: int) -> float:
     start, end = _EXACT_TERMS + 0.5, values + 0.5
     if abs(exponent - 1.0) < 1e-9:
         return exact + math.log(end / start)
-    return exact + (end ** (1 - exponent) - start ** (1 - exponent)) / (1 - exponent)
+    return exact + float((end ** (1 - exponent) - start ** (1 - exponent)) / (1 - exponent))
 
 
 @cache
