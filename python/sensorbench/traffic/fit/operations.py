@@ -43,6 +43,15 @@ _CASTS: dict[ValueType, str] = {
 }
 
 
+# What is compared, by the type of a column: its values, and the texts of parameters.
+_FOUND_AS: dict[ValueType, tuple[str, str]] = {
+    "integer": ("CAST({column} AS VARCHAR)", "v"),
+    "text": ("{column}", "v"),
+    "timestamp": ("CAST(CAST({column} AS TIMESTAMPTZ) AS VARCHAR)", "CAST(TRY_CAST(v AS TIMESTAMPTZ) AS VARCHAR)"),
+    "double": ("{column}", "TRY_CAST(v AS DOUBLE)"),
+}
+
+
 @dataclass(frozen=True)
 class MadeOperation:
     """An operation of the experiment: what was fitted, the operation itself, and where its parameters come from. Its executions are in
@@ -220,14 +229,11 @@ def _column_of(
         (table, column, value_type)
         for table in named
         for column, value_type in tables.columns[table].items()
-        if value_type in {"integer", "text", "timestamp"} and compares(template, column, place) is not None
+        if value_type in _FOUND_AS and compares(template, column, place) is not None
     ]
     candidates.sort(key=lambda each: not compares(template, each[1], place))
     for table, column, value_type in candidates:
-        value = f'CAST("{column}" AS VARCHAR)'
-        if value_type == "timestamp":
-            value = f'CAST(CAST("{column}" AS TIMESTAMPTZ) AS VARCHAR)'
-        looked_for = "CAST(TRY_CAST(v AS TIMESTAMPTZ) AS VARCHAR)" if value_type == "timestamp" else "v"
+        value, looked_for = (text.format(column=f'"{column}"') for text in _FOUND_AS[value_type])
         found = workbench.execute(
             f'WITH looked_for AS (SELECT DISTINCT given[{place}] AS v FROM "{raw}" WHERE NOT is_second AND given[{place}] IS NOT NULL '
             f"ORDER BY hash(v) LIMIT {_LOOKED_AT}) "

@@ -20,8 +20,8 @@ _MIN_EXECUTIONS = 50
 # Executions whose values are kept, where they follow no law that is known; and values that are chosen from at most.
 _MAX_KEPT = 50_000
 _MAX_VALUES = 1_000_000
-# Executions of each value from which on those that were seen are taken for all that there are.
-_EXECUTIONS_OF_EACH = 5
+# Executions of each value, or the share of the values that there seem to be, from which on those that were seen are taken for all.
+_EXECUTIONS_OF_EACH, _MIN_SEEN = 5, 0.8
 _MAX_DECIMALS = 6
 # Beginnings, and lengths, of ranges; and how closely an end must follow a beginning.
 _MAX_SIDE, _MIN_CORRELATION = 500, 0.3
@@ -97,7 +97,7 @@ class SourceFitter:
                 found = self._new_each_time(name, group, counts)
             if found is None and is_single:
                 found = self._of_domain(name, group, counts)
-            if found is None and executions >= _EXECUTIONS_OF_EACH * len(counts):
+            if found is None:
                 found = self._of_seen(name, group, counts)
         return found or self._recorded(name, group, executions, len(counts))
 
@@ -215,11 +215,15 @@ class SourceFitter:
     def _of_seen(self, name: str, group: Group, counts: NDArray[np.float64]) -> Source | None:
         """Values that came often enough to be all that there are."""
         executions, values = int(counts.sum()), len(counts)
-        limit = _TOLERANCE + skew.KOLMOGOROV_5 / executions**0.5
-        even = skew.curve_difference(counts, skew.drawn_counts(skew.zipf_cumulative(0.0, values), executions)) <= limit
-        exponent = None if even else skew.zipf_exponent(skew.collisions(counts), values)
+        limit, repeats = _TOLERANCE + skew.KOLMOGOROV_5 / executions**0.5, skew.collisions(counts)
+        # So many there are where all come equally often.
+        known = max(values, round(1 / repeats)) if repeats else _MAX_VALUES
+        even = values >= _MIN_SEEN * known and (
+            skew.curve_difference(counts, skew.drawn_counts(skew.zipf_cumulative(0.0, known), executions)) <= limit
+        )
+        exponent = None if even else skew.zipf_exponent(repeats, values)
         if not even:
-            if exponent is None:
+            if exponent is None or executions < _EXECUTIONS_OF_EACH * values:
                 return None
             drawn = skew.drawn_counts(skew.zipf_cumulative(exponent, values), executions)
             if skew.curve_difference(counts, drawn) > limit:
