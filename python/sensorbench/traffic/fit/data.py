@@ -48,8 +48,8 @@ class Tables:
     columns: dict[str, dict[str, ValueType]] = field(default_factory=dict)
     empty: set[str] = field(default_factory=set)
     statements: list[str] = field(default_factory=list)
-    # Columns that statements look rows up by: each gets an index where the user says nothing of that.
-    looked_up: set[tuple[str, str]] = field(default_factory=set)
+    # Tables with the columns that an operation looks their rows up by: they get an index where the user says nothing of that.
+    looked_up: set[tuple[str, tuple[str, ...]]] = field(default_factory=set)
 
     def find(self, name: str) -> str | None:
         """The table that a statement names; None where there are no data of it."""
@@ -124,10 +124,11 @@ def create_statements(tables: Tables, dialect: str) -> list[str]:
     """What makes the tables empty in a dialect of SQL whose types are known."""
     words = _dialects()[dialect]
     quote = words["quote"]
+    keys = {(table, column) for table, columns in tables.looked_up for column in columns}
     statements = []
     for table, columns in tables.columns.items():
         listed = ", ".join(
-            f"{quote}{name}{quote} {_type(words, value_type, is_key=(table, name) in tables.looked_up)}"
+            f"{quote}{name}{quote} {_type(words, value_type, is_key=(table, name) in keys)}"
             for name, value_type in columns.items()
         )
         statements.append(f"CREATE TABLE {quote}{table}{quote} ({listed})")
@@ -139,10 +140,18 @@ def _type(words: Mapping[str, str], value_type: ValueType, *, is_key: bool) -> s
 
 
 def index_statements(tables: Tables, dialect: str, used: Iterable[str]) -> list[str]:
-    """What makes an index on each column that statements look rows up by, in tables that are used."""
+    """What makes an index for each operation on the columns that it looks rows up by, in tables that are used. One that another begins
+    with is left out.
+    """
     quote, wanted = _dialects()[dialect]["quote"], set(used)
+    needed = sorted(table_and_columns for table_and_columns in tables.looked_up if table_and_columns[0] in wanted)
+    kept = [
+        (table, columns)
+        for table, columns in needed
+        if not any(table == other and len(columns) < len(more) and more[: len(columns)] == columns for other, more in needed)
+    ]
     return [
-        f"CREATE INDEX {quote}{table}_{column}{quote} ON {quote}{table}{quote} ({quote}{column}{quote})"
-        for table, column in sorted(tables.looked_up)
-        if table in wanted
+        f"CREATE INDEX {quote}{table}_{number}{quote} ON {quote}{table}{quote} "
+        f"({', '.join(f'{quote}{column}{quote}' for column in columns)})"
+        for number, (table, columns) in enumerate(kept, start=1)
     ]

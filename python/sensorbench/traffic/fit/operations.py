@@ -162,11 +162,14 @@ def _made(halves: Halves, tables: Tables | None, template: Template, share: floa
         sources=[source.fitted for source in sources],
     )
     if tables is not None:
-        tables.looked_up |= {
+        compared = [
             parameter.column
             for place, parameter in enumerate(parameters, start=1)
             if parameter.column and compares(template, parameter.column[1], place)
-        }
+        ]
+        for table in {table for table, _ in compared}:
+            # In the order in which they are compared: what is equal mostly comes first, and ranges last.
+            tables.looked_up.add((table, tuple(dict.fromkeys(column for of, column in compared if of == table))))
     operation = operation.model_copy(update={"parameter_sources": [source.name for source in sources]})
     return MadeOperation(fitted, template, operation, sources, named)
 
