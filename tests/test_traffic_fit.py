@@ -28,7 +28,8 @@ from tests.servers import LabServers
 # What a PostgreSQL 17.6 of the lab wrote of psql and of pgbench in each of its protocols.
 PGBENCH_LOG = Path(__file__).parent / "fixtures" / "traffic" / "postgresql.csv"
 
-ITEMS, CUSTOMERS, HALF_S, RATE = 2000, 300, 600.0, 20.0
+# A half is longer than 32 bits have microseconds.
+ITEMS, CUSTOMERS, HALF_S, RATE = 2000, 300, 2400.0, 5.0
 TEMPLATES = [
     ("SELECT price FROM shop.items WHERE id = $1::integer", "read", ["shop.items"]),
     ("SELECT count(*) FROM shop.items WHERE id >= $1::integer AND id < $2::integer", "read", ["shop.items"]),
@@ -205,7 +206,7 @@ def test_bursts_are_fitted(tmp_path: Path) -> None:
     fit = fit_trace(write_trace(tmp_path / "trace", bursts, bursts), tmp_path / "out")
     (found,) = (check for check in fit.checks if check.name == "burstiness")
     in_seconds = next(each for each in found.compared if each.subject == "windows of 1 s")
-    assert in_seconds.recorded > 100
+    assert in_seconds.recorded > 30
     assert in_seconds.fitted == pytest.approx(in_seconds.recorded, rel=0.05)
     assert found.verdict == "holds", found.why
 

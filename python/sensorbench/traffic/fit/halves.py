@@ -76,9 +76,9 @@ class Halves:
         width_us = round(window_s * 1e6)
         windows = max(1, (self.end_us - self.middle_us) // width_us)
         rows = self.workbench.execute(
-            "SELECT (us - $1) // $2 AS number, count(*) AS n FROM s WHERE list_contains($3, template) AND us >= $1 AND us < $1 + $2 * $4 "
+            "SELECT (us - $1) // $2 AS number, count(*) AS n FROM s WHERE list_contains($3, template) AND us >= $1 AND us < $4 "
             "GROUP BY number",
-            [start_us, width_us, list(templates), windows],
+            [start_us, width_us, list(templates), start_us + width_us * windows],
         ).fetchnumpy()
         counts = np.zeros(windows)
         counts[np.asarray(rows["number"], dtype=np.int64)] = rows["n"]

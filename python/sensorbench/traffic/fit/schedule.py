@@ -70,10 +70,11 @@ def fit_schedule(arrivals: Arrivals, concurrency: int) -> FittedSchedule:
     for level in reversed(levels):
         share = _kept_share(counts, level, coarse, noise)
         if share > 0.0:
-            rates = rates + share * (_spread(counts, level) - _spread(counts, coarse))
+            # As shares of the coarser window, so that what is left of its chance makes no rate negative.
+            around = _spread(counts, coarse)
+            rates = rates * (1 + share * (_spread(counts, level) / np.where(around > 0, around, 1.0) - (around > 0)))
             finest = level
         coarse = level
-    rates = np.maximum(rates, 0.0)
     rates *= counts.sum() / max(rates.sum(), 1e-300)
     return FittedSchedule(
         arrival="constant" if noise < 1.0 else "poisson",
