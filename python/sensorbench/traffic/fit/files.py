@@ -179,7 +179,7 @@ def write_experiment(
         "workload": workload.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude_none=True),
     }
     contents: dict[str, tuple[str, _Keys]] = {
-        EXPERIMENT_FILE: ("What recorded traffic was fitted by. Run it with\n#   sensorbench run experiment.toml", experiment),
+        EXPERIMENT_FILE: ("Fitted to recorded traffic. Run it with\n#   sensorbench run experiment.toml", experiment),
         OPERATIONS_FILE: (
             "The operations, each a template of the trace. References are DuckDB's SQL over the dataset.",
             operations.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude_none=True),
@@ -241,4 +241,6 @@ def _value(value: JsonValue) -> str:
         return f"[{text}]" if len(text) <= _LONGEST_LIST else "[\n" + "".join(f"    {part},\n" for part in parts) + "]"
     if isinstance(value, str) and '"' in value and "'" not in value and value.isprintable():
         return f"'{value}'"
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
