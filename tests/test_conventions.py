@@ -176,6 +176,7 @@ def json_lines(folder: Path, study: Path) -> dict[str, tuple[object, ...]]:
         "traffic replay": (trace, "null:", "--out", folder / "replay", "--no-open"),
         "traffic import": (TRAFFIC, "--out", folder / "traffic"),
         "traffic describe": (folder / "traffic", "--no-open"),
+        "traffic fit": (folder / "traffic", "--out", folder / "fitted", "--no-open"),
         "traffic anonymise": (folder / "traffic", "--key", folder / "rows.csv", "--out", folder / "anonymous"),
         "report": (study, "--no-open"),
         "compare": (study, study),

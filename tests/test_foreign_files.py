@@ -69,6 +69,7 @@ FOLDERS: dict[str, tuple[str, ...]] = {
     "traffic record": ("lab:none",),
     "traffic anonymise": ("{folder}", "--key", "{table}"),
     "traffic replay": ("{trace}", "null:"),
+    "traffic fit": ("{trace}",),
     "data generate": ("cu-bems", "--scale", "0.0001"),
     "data import": ("{table}",),
     "data export": ("beijing-air-quality", "--scale", "0.002"),

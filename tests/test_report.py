@@ -101,8 +101,12 @@ def test_the_pages_of_all_kinds_say_the_command() -> None:
         found[1]: text for text in modules for found in re.finditer(r"^def (\w+_page)\(.*-> Page:$", text, flags=re.MULTILINE)
     }
     assert len(pages) >= 8
-    # A history is of results that have commands of their own, and a trace of what others sent.
-    assert {name for name, text in pages.items() if "parts.reproduce(" not in text} == {"history_page", "traffic_page"}
+    # A history is of results that have commands of their own, and a trace, and what is fitted to it, of what others sent.
+    assert {name for name, text in pages.items() if "parts.reproduce(" not in text} == {
+        "history_page",
+        "traffic_page",
+        "traffic_fit_page",
+    }
 
 
 def warning(variant: str, kind: str) -> Caveat:

@@ -110,6 +110,8 @@ def test_burstiness_and_skew_of_known_traffic(tmp_path: Path) -> None:
     assert {each.window_s: each.index for each in described.dispersion}[0.1] == pytest.approx(0.0, abs=0.02)
     (skew,) = described.parameters
     assert (skew.values, skew.top_share, skew.top_percent_share) == (51, 0.5, 0.5)
+    # The first of the values that come once each are the nine after it.
+    assert [(point.values, point.share) for point in skew.curve] == [(1, 0.5), (10, pytest.approx(0.59)), (51, 1.0)]
     bursts = json_lines(tmp_path, [number // 10 * 1.0 for number in range(110)], [0] * 110)
     import_logs([bursts], tmp_path / "bursts")
     found = {each.window_s: each.index for each in describe_trace(tmp_path / "bursts").dispersion}
@@ -274,5 +276,5 @@ def test_the_page_of_a_trace(cli: Cli, trace: Path) -> None:
     assert ended.exit_code == 0, ended.err
     assert "transactions: 20: 19 committed, 1 rolled back" in ended.out
     page = (trace / "report.html").read_text(encoding="utf-8")
-    for title in ("Templates and mix", "Arrivals", "Parameters", "Tables", "index of dispersion"):
+    for title in ("Templates and mix", "Arrivals", "Skew of parameters", "Tables", "index of dispersion"):
         assert title in page

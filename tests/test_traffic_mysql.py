@@ -6,7 +6,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from sensorbench.traffic import import_logs, read_trace
+from sensorbench.report import traffic_page
+from sensorbench.traffic import describe_trace, import_logs, read_trace
 from sensorbench.traffic.formats import GENERAL_LOG, SLOW_LOG, recognise
 from sensorbench.traffic.lexer import kind_of, lift_literals, tables_of
 from tests.conftest import Cli
@@ -53,6 +54,15 @@ def test_both_logs_have_the_statements_that_were_sent(tmp_path: Path) -> None:
     # MariaDB writes whole seconds: statements of a session follow one another in them.
     times = [row["at"] for row in rows]
     assert times == sorted(set(times))
+
+
+def test_sizes_of_answers_are_on_the_page_where_the_log_has_them(tmp_path: Path) -> None:
+    charts = {}
+    for log in (SLOW, GENERAL):
+        import_logs([log], tmp_path / log.name)
+        charts[log] = [chart.name for chart in traffic_page(describe_trace(tmp_path / log.name), tmp_path).charts]
+    assert "traffic-rows" in charts[SLOW]
+    assert "traffic-rows" not in charts[GENERAL]
 
 
 @pytest.mark.parametrize(("name", "text"), [("slow", MYSQL_SLOW), ("general", MYSQL_GENERAL)])

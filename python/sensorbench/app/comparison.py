@@ -74,7 +74,7 @@ def fail_if_wrong(summary: ComparisonSummary) -> None:
     """Raises FailedError when something that must be right was not."""
     result = summary.result
     if summary.answers_equal is False:
-        raise FailedError(f"the databases did not give equal answers; {_what_was_wrong(result)}")
+        raise FailedError(f"the databases did not give equal answers; {what_was_wrong(result)}")
     silent = [figure for figure in result.figures if figure.runs and not figure.counts.ok and figure.counts.ended]
     # A study says of each variant what failed; where others answered, that is a result.
     if silent and (result.source != "study" or summary.answers_equal is None):
@@ -83,7 +83,7 @@ def fail_if_wrong(summary: ComparisonSummary) -> None:
         raise FailedError(f"{silent[0].variant}: no {silent[0].operation} succeeded; {error}")
 
 
-def _what_was_wrong(result: ComparisonFigures) -> str:
+def what_was_wrong(result: ComparisonFigures) -> str:
     """The operations that are not ranked; where all are, the first answer after the runs that was wrong."""
     if excluded := [ranking.operation for ranking in result.rankings if ranking.excluded]:
         return f"not ranked: {', '.join(excluded)}"

@@ -25,6 +25,7 @@ from sensorbench.schemas.time_buckets import SamplingInterval
 
 # How close together readings are, where a schema that is checked by itself counts in readings.
 _HOUR_US = 3_600_000_000
+EXPERIMENT = "experiment"
 # Of records, whose fields YCSB's properties count, where a schema of them is checked by itself.
 _FIELDS = ("field0",)
 
@@ -247,7 +248,7 @@ def _kinds() -> tuple[_Kind, ...]:
         return _Kind(name, frozenset(tells.split()), frozenset(keys), check)
 
     return (
-        kind("experiment", ExperimentFile, "target workload", _experiment),
+        kind(EXPERIMENT, ExperimentFile, "target workload", _experiment),
         kind("dataset mapping", Mapping, "files time sensors", _mapping),
         kind("schema", SchemaFile, "database create load_query summary settle", _schema),
         kind("operation set", Operations, "parameter_source relations operation", _operations),

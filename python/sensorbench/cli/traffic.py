@@ -7,6 +7,7 @@ import typer
 
 from sensorbench.cli.options import Json, NoOpen, length_s
 from sensorbench.cli.printing import new_table, open_page, print_json
+from sensorbench.cli.traffic_fit import fit
 from sensorbench.cli.traffic_replay import replay
 from sensorbench.errors import UsageError
 from sensorbench.paths import check_is_free, check_page_is_free
@@ -179,3 +180,4 @@ def _show_description(description: TrafficDescription) -> None:
 
 
 app.command("replay")(replay)
+app.command("fit")(fit)

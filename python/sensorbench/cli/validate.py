@@ -1,5 +1,6 @@
 """`sensorbench validate`: everything that can be checked of files without a server."""
 
+from dataclasses import replace
 from pathlib import Path
 from textwrap import indent
 from typing import Annotated
@@ -8,7 +9,7 @@ import typer
 from rich.text import Text
 from typer.main import get_command
 
-from sensorbench.app.validation import CheckedFile, check_files
+from sensorbench.app.validation import EXPERIMENT, CheckedFile, check_files
 from sensorbench.cli.options import Json
 from sensorbench.cli.printing import print_json
 from sensorbench.cli.settings import FILE, check_settings_file
@@ -24,16 +25,42 @@ Files = Annotated[
 ]
 
 
-def validate(files: Files, json: Json = False) -> None:
+Answers = Annotated[
+    bool,
+    typer.Option(
+        "--answers",
+        help="Of experiments, also compare answers: load the data at each target, ask each read some times, and remove the data. Writes nothing else.",
+    ),
+]
+
+
+def validate(files: Files, answers: Answers = False, json: Json = False) -> None:
     """Check files without a server: experiments, dataset mappings, schemas, operations, search spaces, claims, files of YCSB and cassandra-stress."""
     progress = ProgressReporter()
     checked = [_checked_settings(path) if path.name == FILE.name else check_files([path], progress)[0] for path in files]
+    if answers:
+        checked = [_with_answers(file, progress) for file in checked]
     if json:
         print_json([_described(file) for file in checked])
     else:
         _print(checked)
     if not all(file.is_ok for file in checked):
         raise typer.Exit(UsageError.exit_code)
+
+
+def _with_answers(file: CheckedFile, progress: ProgressReporter) -> CheckedFile:
+    """A file that was checked, with what its targets answer."""
+    if not file.is_ok:
+        return file
+    if file.kind != EXPERIMENT:
+        raise UsageError(f"--answers: {file.path} is a {file.kind}; expected experiments alone")
+    # Files are checked without what runs experiments.
+    from sensorbench.app.answers import check_answers
+
+    found = check_answers(file.path, progress)
+    if found.problem:
+        return replace(file, problems=[f"{file.path}: the targets did not give equal answers; {found.problem}"])
+    return replace(file, about=f"{file.about}; equal answers to {found.reads} reads")
 
 
 def _checked_settings(path: Path) -> CheckedFile:

@@ -30,6 +30,7 @@ LOCATIONS = "locations"
 LOG = "log"
 ARTICLES = "articles"
 CPU = "cpu"
+TRAFFIC = "traffic"
 
 MEASUREMENT_SCHEMA = pa.schema(
     [
@@ -79,13 +80,15 @@ class Readings:
         return self.series if self.time is None else (*self.series, self.time)
 
 
-# A dataset has one of these.
+# A dataset has one of these, the first that is there.
+# The operations of fitted traffic. Its dataset has the user's own tables besides, which may be called like any of the others.
+TRAFFIC_READINGS = Readings(TRAFFIC, ("operation",), None)
 MEASUREMENT_READINGS = Readings(MEASUREMENTS, ("site", "zone", "sensor"), "time")
 LOG_READINGS = Readings(LOG, ("machine", "sensor"), "begin_time")
 ARTICLE_READINGS = Readings(ARTICLES, ("id",), None)
 # Rows of TSBS, each with all metrics of a host at a time.
 CPU_READINGS = Readings(CPU, ("site", "zone"), "time", is_wide=True)
-READINGS = (MEASUREMENT_READINGS, LOG_READINGS, ARTICLE_READINGS, CPU_READINGS)
+READINGS = (TRAFFIC_READINGS, MEASUREMENT_READINGS, LOG_READINGS, ARTICLE_READINGS, CPU_READINGS)
 
 
 def readings_of(relations: Iterable[str]) -> Readings:

@@ -10,6 +10,7 @@ from .series import series_page
 from .stress import stress_page
 from .tools import tool_page
 from .traffic import traffic_page
+from .traffic_fit import traffic_fit_page
 from .tsbs import tsbs_page
 from .tune import tune_page
 
@@ -24,6 +25,7 @@ __all__ = [
     "series_page",
     "stress_page",
     "tool_page",
+    "traffic_fit_page",
     "traffic_page",
     "tsbs_page",
     "tune_page",

@@ -92,7 +92,13 @@ def comparison_page(summary: ComparisonSummary, result: ComparisonResult) -> Pag
 
 
 # What the rows of a relation are called. A dataset has one of these.
-_ROWS = {"articles": "articles", "measurements": "readings", "log": "readings", "cpu": "rows"}
+_ROWS = {
+    "traffic": "recorded operations",
+    "articles": "articles",
+    "measurements": "readings",
+    "log": "readings",
+    "cpu": "rows",
+}
 
 
 def _head(summary: ComparisonSummary, repetitions: int) -> list[Block | None]:

@@ -13,6 +13,7 @@ from sensorbench.results.traffic import Quantiles, TemplateFigures, TrafficDescr
 _LONGEST = 110
 _SHOWN_TEMPLATES = 100
 _SHOWN_PARAMETERS = 100
+_DRAWN_TEMPLATES = 20
 _BURSTINESS = (
     "The index of dispersion is the variance of the number of arrivals per window over its mean (Cox and Lewis 1966). Arrivals that do not know "
     "of one another (Poisson) have 1 at each length; more is bursty, and growth with the window means that bursts are long."
@@ -31,6 +32,18 @@ class _DispersionRow(NamedTuple):
     windows: int
 
 
+class _SkewRow(NamedTuple):
+    parameter: str
+    values: int
+    share: float
+
+
+class _RowsRow(NamedTuple):
+    template: str
+    median: float
+    p99: float
+
+
 class _HourRow(NamedTuple):
     hour: int
     statements: int
@@ -44,9 +57,13 @@ def traffic_page(description: TrafficDescription, folder: Path) -> Page:
         head=[Text(_answer(description), "headline")],
         sections=[
             Section("overview", "Overview", [Facts([(name, value) for name, value in traffic_facts(description)])]),
-            Section("templates", "Templates and mix", [_templates(description)]),
+            Section("templates", "Templates and mix", [_templates(description), _result_sizes(description)]),
             Section("rate", "Arrivals", _arrivals(description)),
-            Section("parameters", "Parameters", [_NO_PARAMETERS if not description.parameters else _parameters(description)]),
+            Section(
+                "parameters",
+                "Parameters",
+                [_skew(description), _parameters(description)] if description.parameters else [_NO_PARAMETERS],
+            ),
             Section("tables", "Tables", [_tables(description)]),
         ],
         footer="All figures are printed by `sensorbench traffic describe --json`; the trace itself is statements.parquet and trace.json.",
@@ -149,6 +166,50 @@ def _templates(description: TrafficDescription) -> Table:
         ],
         rows,
     )
+
+
+def _result_sizes(description: TrafficDescription) -> Chart | None:
+    """The sizes of answers, where the log has them."""
+    rows = [
+        _RowsRow(f"{template.number}: {shortened(template.statement, 40)}", template.rows.median, template.rows.p99)
+        for template in description.templates
+        if template.rows and template.kind == "read"
+    ][:_DRAWN_TEMPLATES]
+    if not rows:
+        return None
+    across = alt.Y("template:N", title=None, sort=[row.template for row in rows])
+    axis = alt.X("median:Q", title="rows of an answer", scale=alt.Scale(type="symlog"), axis=charts.COUNT_AXIS)
+    base = charts.data_of(rows)
+    lines = base.mark_rule(strokeWidth=2, color=charts.COLOURS[0]).encode(x=axis, x2=alt.X2("p99"), y=across)
+    dots = base.mark_point(filled=True, size=60, color=charts.COLOURS[0]).encode(x=axis, y=across)
+    how = "The dot is the median number of rows, and the line ends at the 99th percentile."
+    drawn = charts.sized(alt.layer(lines, dots), how, height=max(charts.HEIGHT, 22 * len(rows)))
+    return Chart("traffic-rows", drawn, "Sizes of answers")
+
+
+def _skew(description: TrafficDescription) -> Chart:
+    """How much of the executions the most frequent values make up, for the parameters that come most often."""
+    rows = [
+        _SkewRow(f"template {each.template} ${each.position}", point.values, point.share)
+        for each in description.parameters[: len(charts.COLOURS)]
+        for point in each.curve
+    ]
+    drawn = (
+        charts.data_of(rows)
+        .mark_line(strokeWidth=1.8, point=alt.OverlayMarkDef(size=30))
+        .encode(
+            x=alt.X("values:Q", title="so many of the most frequent values", scale=alt.Scale(type="log"), axis=charts.COUNT_AXIS),
+            y=alt.Y("share:Q", title="share of executions", axis=alt.Axis(format="~%"), scale=alt.Scale(zero=True)),
+            color=alt.Color(
+                "parameter:N",
+                title=None,
+                scale=charts.colours_of([row.parameter for row in rows]),
+                legend=charts.NAMES_LEGEND,
+            ),
+        )
+    )
+    how = "The further a line lies at the top left, the fewer values make up most of the executions."
+    return Chart("traffic-skew", charts.sized(drawn, how), "Skew of parameters")
 
 
 def _arrivals(description: TrafficDescription) -> list[Chart | Text]:

@@ -69,6 +69,13 @@ class TransactionFigures(_Part):
     length_s: Quantiles
 
 
+class SkewPoint(_Part):
+    """How much of the executions of a template a few values of a parameter make up."""
+
+    values: int = Field(description="So many of the most frequent values.")
+    share: float = Field(description="Executions that have one of them.")
+
+
 class ParameterSkew(_Part):
     """How unevenly the values of one parameter of a template are spread."""
 
@@ -80,6 +87,7 @@ class ParameterSkew(_Part):
     top_percent_share: float = Field(
         description="Executions with one of the most frequent 1 % of the values (at least one value)."
     )
+    curve: list[SkewPoint] = Field(default=[], description="For 1, 10, 100, … of the most frequent values, and for all.")
 
 
 class TableUse(_Part):

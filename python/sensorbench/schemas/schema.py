@@ -490,6 +490,8 @@ def load_schema(
     file = toml_file.load(path, SchemaFile, (lambda content: repeated(content, "field", fields)) if fields else None)
     if file.database != database:
         raise toml_file.error_at(path, "database", f"this schema is for {file.database}, but the target is {database}")
+    if file.to_write:
+        raise toml_file.FileError([str(toml_file.error_at(path, key, problem)) for key, problem in file.missing_statements()])
     for load_query, load_queries in file.load_query.items():
         for table in [load_query, *(query.table or load_query for query in load_queries)]:
             if not re.match(WORD, table.replace(TABLE, "0")):

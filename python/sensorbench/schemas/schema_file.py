@@ -1,5 +1,6 @@
 """What a schema file says, as it stands there."""
 
+from collections.abc import Iterator
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, model_validator
@@ -16,6 +17,8 @@ ParameterValue = str | int | float | bool
 PLACE = r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)\}"
 # In the names of tables that are alike, and in statements: the number of one of them.
 TABLE = "{table}"
+# What `to_write` says of the tables, where it is no operation.
+CREATE = "create"
 Promises = Literal[
     "quorums",
     "read_committed",
@@ -268,6 +271,20 @@ class SchemaFile(toml_file.FileModel):
     cannot: dict[str, str] = Field(
         default={}, description="Operations that cannot be expressed in this database or with these tables, and why."
     )
+
+    to_write: dict[str, str] = Field(
+        default={},
+        description="Operations whose statements are still to be written, with what they do elsewhere. As long as one is there, the schema is refused.",
+    )
+
+    def missing_statements(self) -> Iterator[tuple[str, str]]:
+        """What is still to be written: the key of each, and what to do about it."""
+        for name, recorded in self.to_write.items():
+            place = CREATE if name == CREATE else f"operation.{name}"
+            yield (
+                f"to_write.{name}",
+                f"this is still to be written for {self.database}: {recorded}. Write [{place}], and remove this line",
+            )
 
     @model_validator(mode="after")
     def _either_can_or_cannot(self) -> "SchemaFile":

@@ -14,6 +14,7 @@ from sensorbench.results.traffic import (
     Quantiles,
     RateBucket,
     SessionFigures,
+    SkewPoint,
     TableUse,
     TemplateFigures,
     TrafficDescription,
@@ -29,6 +30,8 @@ _MAX_WINDOWS = 10_000_000
 _BUCKETS_S = (0.01, 0.1, 0.5, 1.0, 5.0, 10.0, 60.0, 300.0, 600.0, 3600.0, 21_600.0, 86_400.0)
 _MAX_BUCKETS = 150
 _DAY_S = 86_400.0
+# Numbers of most frequent values, whose share of the executions is told.
+_RANKS = tuple(10**power for power in range(7))
 
 
 def describe_trace(folder: Path) -> TrafficDescription:
@@ -211,14 +214,15 @@ class _Describer:
 
     def _parameters(self) -> list[ParameterSkew]:
         """Values are counted by their hashes, so that long ones take no memory."""
+        shares = ", ".join(f"sum(n) FILTER (number <= {rank}) / sum(n)" for rank in _RANKS)
         found = self._rows(
             "WITH given AS (SELECT template, from_json(parameters, '[\"VARCHAR\"]') AS given FROM s WHERE parameters <> '[]'), "
             'each AS (SELECT template, unnest(given) AS "value", generate_subscripts(given, 1) AS place FROM given), '
             'counted AS (SELECT template, place, hash("value"), count(*) AS n FROM each GROUP BY ALL), '
             "ranked AS (SELECT *, row_number() OVER (PARTITION BY template, place ORDER BY n DESC) AS number, "
             "count(*) OVER (PARTITION BY template, place) AS known FROM counted) "
-            "SELECT template, place, max(known), max(n) / sum(n), sum(n) FILTER (number <= greatest(1, known // 100)) / sum(n) "
-            "FROM ranked GROUP BY template, place ORDER BY sum(n) DESC, template, place"
+            "SELECT template, place, max(known), max(n) / sum(n), sum(n) FILTER (number <= greatest(1, known // 100)) / sum(n), "
+            f"{shares} FROM ranked GROUP BY template, place ORDER BY sum(n) DESC, template, place"
         )
         types = {template.number: template.parameters for template in self._trace.templates}
         return [
@@ -229,8 +233,16 @@ class _Describer:
                 values=int(values),
                 top_share=float(top),
                 top_percent_share=float(top_percent),
+                curve=[
+                    *(
+                        SkewPoint(values=rank, share=float(share))
+                        for rank, share in zip(_RANKS, of_ranks, strict=True)
+                        if rank < values
+                    ),
+                    SkewPoint(values=int(values), share=1.0),
+                ],
             )
-            for template, place, values, top, top_percent in found
+            for template, place, values, top, top_percent, *of_ranks in found
         ]
 
 

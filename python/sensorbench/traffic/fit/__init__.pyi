@@ -1,0 +1,3 @@
+from .fitting import DEFAULT_COVERAGE, FitOptions, fit_trace
+
+__all__ = ["DEFAULT_COVERAGE", "FitOptions", "fit_trace"]
