@@ -91,9 +91,9 @@ def _cells(summary: _Read) -> Iterator[list[float]]:
     """Of a search for settings, the goal of each repetition of the default within it, and of default and best by its confirmation."""
     if isinstance(summary, TuneSummary):
         found = summary.result
-        drift = found.drift.values if found.drift else []
-        repeated = [[each.value for each in found.confirmation if each.role == role] for role in ("default", "best")]
-        for values in (drift, *repeated):
+        cells: list[list[float | None]] = [[*found.drift.values]] if found.drift else []
+        cells += [[each.value for each in found.confirmation if each.role == role] for role in ("default", "best")]
+        for values in cells:
             yield [value for value in values if value]
 
 
