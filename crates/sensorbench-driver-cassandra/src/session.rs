@@ -13,7 +13,7 @@ use crate::target::Target;
 /// Connections of a client thread to each node where the URL does not say how many: one for so many operations in flight. Each
 /// connection carries thousands of them, but the server reads a connection with one thread.
 const IN_FLIGHT_A_CONNECTION: usize = 64;
-const MAX_CONNECTIONS: usize = 4;
+pub const MAX_CONNECTIONS: usize = 4;
 
 pub struct Connector {
     pub target: Arc<Target>,

@@ -50,6 +50,8 @@ pub struct Target {
     pub server: Server,
     /// Hosts and ports, as they stand in messages.
     pub shown: String,
+    /// Whether the URL names the keyspace.
+    pub names_namespace: bool,
     /// How many replicas must answer, where neither the schema nor the options below say.
     pub consistency: Consistency,
     /// How many must answer whatever reads, whatever the schema says.
@@ -101,6 +103,7 @@ impl Target {
         }
         Ok(Self {
             shown: server.shown(),
+            names_namespace: url.option("namespace").is_some(),
             consistency: chosen(url, "consistency", &CONSISTENCIES)?.and_then(consistency_of).unwrap_or(Consistency::LocalQuorum),
             read_consistency: chosen(url, "read_consistency", &READ_CONSISTENCIES)?.and_then(consistency_of),
             write_consistency: chosen(url, "write_consistency", &WRITE_CONSISTENCIES)?.and_then(consistency_of),
