@@ -20,8 +20,6 @@ JSON_LINES = LogFormat("json-lines", "postgresql", "postgresql", read_json_lines
 SLOW_LOG = LogFormat("mysql-slow-log", "mysql", "mysql", read_slow_log)
 GENERAL_LOG = LogFormat("mysql-general-log", "mysql", "mysql", read_general_log)
 FORMATS = {log_format.name: log_format for log_format in (CSVLOG, JSONLOG, RECORDED, JSON_LINES, SLOW_LOG, GENERAL_LOG)}
-# Whose statements a replay can send as they were recorded.
-REPLAYABLE = frozenset({CSVLOG.database})
 _FIRST_BYTES = 65_536
 # A log of MySQL that a server opened again without writing to it has its header of three lines twice.
 _FIRST_LINES = 8
