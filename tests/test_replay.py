@@ -57,13 +57,21 @@ class Recording:
         *,
         database: str = "postgresql",
         levels: Mapping[int, str] | None = None,
+        keyspace: str | None = None,
     ) -> Path:
-        """Writes the trace; `levels` are those of consistency, by the numbers of templates."""
+        """Writes the trace; `levels` are those of consistency, by the numbers of templates, and the keyspace is that of all sessions."""
         folder.mkdir()
         table = pa.Table.from_pylist(self.rows, schema=STATEMENTS).sort_by("at")
         pq.write_table(table, folder / "statements.parquet")
         numbered = [
-            {"number": number, "statement": statement, "kind": kind, "parameters": [], "consistency": (levels or {}).get(number)}
+            {
+                "number": number,
+                "statement": statement,
+                "kind": kind,
+                "parameters": [],
+                "keyspace": keyspace,
+                "consistency": (levels or {}).get(number),
+            }
             for number, (statement, kind) in enumerate(templates)
         ]
         described = {"database": database, "version": "17", "templates": numbered}

@@ -73,7 +73,7 @@ def refused(cli: Cli, trace: Path, url: str, said: str, *options: object) -> Non
 
 def compared(cli: Cli, trace: Path, first: str, second: str) -> list[int]:
     """How many answers of two targets had other rows, and other values."""
-    out = trace / f"compared-{first == second}"
+    out = trace.parent / f"{trace.name}-{second.rpartition('?')[2].rpartition('=')[2]}"
     ended = cli("traffic", "replay", trace, first, "--compare-with", second, "--reads-only", "--out", out, "--no-open", "--json")
     assert ended.exit_code == 0, ended.err
     (answers,) = json.loads(ended.out)["result"]["answers"]
@@ -211,8 +211,17 @@ BATCH = "BEGIN BATCH INSERT INTO t (k, v) VALUES ($1, $2); DELETE FROM t WHERE k
 def test_a_replay_at_cassandra_binds_values_and_keeps_levels_of_consistency(cli: Cli, cassandra: Urls, tmp_path: Path) -> None:
     mine, somebody = cassandra
     all_types = "SELECT k FROM t WHERE k = $1 AND v > $2 LIMIT $3 ALLOW FILTERING"
-    templates = [(READ, "read"), (INSERT, "write"), (BATCH, "write"), (all_types, "read"), (f"{READ} LIMIT 1", "read")]
-    read, insert, batch, filtered, at_three = range(len(templates))
+    templates = [
+        (READ, "read"),
+        (INSERT, "write"),
+        (BATCH, "write"),
+        (all_types, "read"),
+        (f"{READ} LIMIT 1", "read"),
+        # As the full query log has a batch.
+        ("BEGIN UNLOGGED BATCH", "begin"),
+        ("APPLY BATCH", "commit"),
+    ]
+    read, insert, batch, filtered, at_three, begin, apply = range(len(templates))
     recording = Recording()
     recording.add(0.00, 1, insert, [1, 10])
     recording.add(0.05, 1, insert, ["2", "20"])
@@ -223,6 +232,14 @@ def test_a_replay_at_cassandra_binds_values_and_keeps_levels_of_consistency(cli:
     recording.add(0.22, 1, filtered, [2, 19, 1], rows=1)
     recording.add(0.23, 1, read, ["four"])
     recording.add(0.24, 1, at_three, [1])
+    recording.add(0.30, 1, begin, transaction=1)
+    recording.add(0.30, 1, insert, [6, "0x000000000000003c"], transaction=1)
+    recording.add(0.30, 1, insert, [7, 70], transaction=1)
+    recording.add(0.30, 1, apply, transaction=1)
+    recording.add(0.40, 1, begin, transaction=2)
+    recording.add(0.40, 1, insert, [8, 80], transaction=2)
+    recording.add(0.40, 1, insert, ["nine", 90], transaction=2)
+    recording.add(0.40, 1, apply, transaction=2)
     levels = {read: "ONE", at_three: "THREE"}
     trace, out = recording.write(tmp_path / "trace", templates, database="cassandra", levels=levels), tmp_path / "out"
     refused(cli, trace, somebody, "sensorbench did not create the namespace somebody")
@@ -230,9 +247,10 @@ def test_a_replay_at_cassandra_binds_values_and_keeps_levels_of_consistency(cli:
     ended = cli("traffic", "replay", trace, mine, "--out", out, "--no-open")
     assert ended.exit_code == 0, ended.err
     target = _engine.Target(mine)
-    assert sorted(asked(target, "SELECT k, v FROM t", ("k", "v"))) == [[1, 10], [2, 20], [4, 40]]
+    found = sorted(asked(target, "SELECT k, v FROM t", ("k", "v")))
+    assert found == [[1, 10], [2, 20], [4, 40], [6, 60], [7, 70]], "of a batch with a statement that is none nothing is sent"
     figures = summary_of(out)
-    assert [figures["counts"][name] for name in ("ok", "error")] == [7, 2]
+    assert [figures["counts"][name] for name in ("ok", "error")] == [13, 4]
     of = {template["statement"]: template for template in figures["templates"]}
     assert [of[READ][name] for name in ("rows_compared", "rows_differ", "new_errors")] == [2, 1, 1]
     assert [of[all_types][name] for name in ("rows_compared", "rows_differ")] == [1, 0]
@@ -241,8 +259,10 @@ def test_a_replay_at_cassandra_binds_values_and_keeps_levels_of_consistency(cli:
     assert "consistency level THREE" in page, "one node cannot answer at this level"
 
     change(target, "INSERT INTO somebody.t (k, v) VALUES (4, 41)")
-    trace = recording.write(tmp_path / "reading", templates[:1] + [(text, "write") for text, _ in templates[1:]], database="cassandra")
-    assert compared(cli, trace, mine, mine) == [2, 0, 0]
+    only_read = [templates[read], *((statement, "write") for statement, _ in templates[1:])]
+    # Where the URL names no keyspace, the recorded one is meant.
+    trace = recording.write(tmp_path / "reading", only_read, database="cassandra", keyspace="sensorbench_replay")
+    assert compared(cli, trace, mine, mine.replace("namespace=sensorbench_replay", "consistency=one")) == [2, 0, 0]
     assert compared(cli, trace, mine, somebody) == [2, 0, 1]
 
 

@@ -1,4 +1,5 @@
-//! Literals of recorded statements in CQL's binary form: of the type that the server prepared their placeholder for.
+//! Literals of recorded statements in CQL's binary form: of the type that the server prepared their placeholder for, or as bytes (0x…), which
+//! is how the full query log has what was bound, whatever its type.
 
 use std::net::IpAddr;
 
@@ -14,12 +15,14 @@ const DAYS_BEFORE_1970: i64 = 1 << 31;
 /// The bytes of a literal that is written as CQL writes it; None for null.
 pub fn encoded(literal: &Literal, server: &ColumnType) -> Result<Option<Vec<u8>>, ConversionError> {
     let Some(text) = literal.text() else { return Ok(None) };
+    if let Some(bytes) = text.strip_prefix("0x").and_then(hexadecimal) {
+        return Ok(Some(bytes));
+    }
     let ColumnType::Native(native) = server else {
-        return Err(ConversionError(format!("a placeholder is {}, which no literal of a trace is", type_name(server))));
+        return Err(ConversionError(format!("a placeholder is {}, which a trace has as bytes alone (0x…)", type_name(server))));
     };
     let bytes = match native {
         NativeType::Ascii | NativeType::Text => Some(text.as_bytes().to_vec()),
-        NativeType::Blob => text.strip_prefix("0x").and_then(hexadecimal),
         NativeType::Boolean => text.parse().ok().map(|value: bool| vec![value.into()]),
         NativeType::TinyInt => text.parse().ok().map(|value: i8| value.to_be_bytes().to_vec()),
         NativeType::SmallInt => text.parse().ok().map(|value: i16| value.to_be_bytes().to_vec()),
@@ -40,6 +43,13 @@ pub fn encoded(literal: &Literal, server: &ColumnType) -> Result<Option<Vec<u8>>
         _ => None,
     };
     bytes.map(Some).ok_or_else(|| ConversionError(format!("{text:?} is no literal of the type {}", type_name(server))))
+}
+
+/// The time of a batch in µs: its literal, or the number that its text ends with. None where it names none.
+pub fn timestamp_us(text: &str, literals: &[Literal]) -> Option<i64> {
+    let Some(literal) = literals.first() else { return text.split_whitespace().last()?.parse().ok() };
+    let bytes = encoded(literal, &ColumnType::Native(NativeType::BigInt)).ok()??;
+    bytes.try_into().ok().map(i64::from_be_bytes)
 }
 
 fn hexadecimal(digits: &str) -> Option<Vec<u8>> {
@@ -112,6 +122,7 @@ mod tests {
             ("true", NativeType::Boolean, vec![1]),
             ("-1", NativeType::TinyInt, vec![255]),
             ("258", NativeType::Int, vec![0, 0, 1, 2]),
+            ("0x00000102", NativeType::Int, vec![0, 0, 1, 2]),
             ("1.5", NativeType::Float, 1.5_f32.to_be_bytes().to_vec()),
             ("128", NativeType::Varint, vec![0, 128]),
             ("-128", NativeType::Varint, vec![128]),
@@ -129,6 +140,14 @@ mod tests {
             assert_eq!(read(text, native), Some(expected), "{text}");
         }
         assert_eq!(encoded(&Literal::Null, &ColumnType::Native(NativeType::Int)), Ok(None));
+    }
+
+    #[test]
+    fn a_batch_may_have_a_time() {
+        assert_eq!(timestamp_us("BEGIN BATCH", &[]), None);
+        assert_eq!(timestamp_us("BEGIN BATCH USING TIMESTAMP 17", &[]), Some(17));
+        let as_bytes = Literal::Text("0x0000000000000011".to_owned());
+        assert_eq!(timestamp_us("BEGIN BATCH USING TIMESTAMP $1", &[as_bytes]), Some(17));
     }
 
     #[test]

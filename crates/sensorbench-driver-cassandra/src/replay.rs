@@ -1,6 +1,10 @@
 //! Recorded statements, executed again. The sessions of a trace share the connections of one client, as those of an application do; each
 //! executes one statement after the other.
+//!
+//! The statements of a batch stand in a trace between its beginning and its end, as the full query log has them. They are kept until its
+//! end, and sent together then.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use futures::future::LocalBoxFuture;
@@ -13,18 +17,19 @@ use scylla::serialize::SerializationError;
 use scylla::serialize::row::{RowSerializationContext, SerializeRow};
 use scylla::serialize::writers::RowWriter;
 use scylla::statement::Consistency;
+use scylla::statement::batch::{Batch, BatchType};
 use scylla::statement::prepared::PreparedStatement;
 use sensorbench_driver::{
-    DriverError, Literal, Positional, Quotes, ReplayConnection, ReplayConnector, ReplayRequest, Rows, ValueRef,
+    DriverError, Literal, Positional, Quotes, ReplayConnection, ReplayConnector, ReplayRequest, Rows, StatementTemplate, ValueRef,
 };
 use tokio::sync::OnceCell;
 
 use crate::errors;
-use crate::literals::encoded;
+use crate::literals::{encoded, timestamp_us};
 use crate::schema::consistency_of;
 use crate::session::MAX_CONNECTIONS;
 use crate::target::Target;
-use crate::written::{NO_READ, is_read};
+use crate::written::{NO_READ, Role, role_of};
 
 /// Makes the sessions of a replay.
 pub struct Replayer(Arc<Client>);
@@ -35,14 +40,17 @@ struct Client {
     keeps_answers: bool,
     /// In the order of their numbers.
     templates: Vec<Template>,
-    /// Opened by whichever session comes first.
-    session: OnceCell<Session>,
+    /// The library's sessions with the keyspace of each, opened when they are first needed.
+    sessions: Vec<(Option<String>, OnceCell<Session>)>,
 }
 
 struct Template {
+    text: String,
     positional: Positional,
-    is_read: bool,
+    role: Role,
     consistency: Option<Consistency>,
+    /// Number of the library's session that it is executed in.
+    session: usize,
     prepared: OnceCell<PreparedStatement>,
 }
 
@@ -50,34 +58,39 @@ impl Replayer {
     /// Refuses levels of consistency that there are not.
     pub fn of(target: Arc<Target>, request: ReplayRequest) -> Result<Self, DriverError> {
         let ReplayRequest { templates, read_only, keeps_answers } = request;
-        let mut known = Vec::with_capacity(templates.len());
+        let mut client = Client { target, read_only, keeps_answers, templates: Vec::new(), sessions: Vec::new() };
         for template in templates {
-            let level = |word: String| {
-                consistency_of(&word.to_lowercase())
-                    .ok_or_else(|| DriverError::Data(format!("{}: there is no consistency level {word}", template.name)))
-            };
-            known.push(Template {
-                positional: Positional::of_template(&template.statement, Quotes::Doubled),
-                is_read: is_read(&template.statement),
-                consistency: template.consistency.map(level).transpose()?,
-                prepared: OnceCell::new(),
-            });
+            let known = client.known(template)?;
+            client.templates.push(known);
         }
-        Ok(Self(Arc::new(Client { target, read_only, keeps_answers, templates: known, session: OnceCell::new() })))
+        Ok(Self(Arc::new(client)))
     }
 }
 
 impl ReplayConnector for Replayer {
     fn connect(&self) -> LocalBoxFuture<'_, Result<Box<dyn ReplayConnection>, DriverError>> {
         Box::pin(async move {
-            self.0.session().await?;
-            Ok(Box::new(RecordedSession(self.0.clone())) as Box<dyn ReplayConnection>)
+            self.0.session(0).await?;
+            let session = RecordedSession { client: self.0.clone(), batch: RefCell::default() };
+            Ok(Box::new(session) as Box<dyn ReplayConnection>)
         })
     }
 }
 
 /// A session of the trace.
-struct RecordedSession(Arc<Client>);
+struct RecordedSession {
+    client: Arc<Client>,
+    /// What has begun and is not at its end.
+    batch: RefCell<Option<OpenBatch>>,
+}
+
+struct OpenBatch {
+    batch: Batch,
+    values: Vec<Cells>,
+    session: usize,
+    /// A statement of it could not be added: without it, it is another one.
+    is_broken: bool,
+}
 
 impl ReplayConnection for RecordedSession {
     fn execute<'a>(
@@ -86,7 +99,17 @@ impl ReplayConnection for RecordedSession {
         literals: &'a [Literal],
         rows: &'a mut Rows,
     ) -> LocalBoxFuture<'a, Result<u64, DriverError>> {
-        Box::pin(self.0.execute(&self.0.templates[template], literals, rows))
+        let template = &self.client.templates[template];
+        Box::pin(async move {
+            match template.role {
+                Role::BeginsBatch(kind) => self.begin(template, kind, literals).map(|()| 0),
+                Role::EndsBatch => self.end().await.map(|()| 0),
+                Role::Reads | Role::Other => match self.batch.take() {
+                    Some(batch) => self.add(batch, template, literals).await.map(|()| 0),
+                    None => self.client.execute(template, literals, rows).await,
+                },
+            }
+        })
     }
 
     /// The protocol has no way to end a statement: the server gives it up by its own limits of time.
@@ -100,24 +123,87 @@ impl ReplayConnection for RecordedSession {
     }
 }
 
+impl RecordedSession {
+    fn begin(&self, template: &Template, kind: BatchType, literals: &[Literal]) -> Result<(), DriverError> {
+        let mut batch = Batch::new(kind);
+        batch.set_timestamp(timestamp_us(&template.text, literals));
+        if let Some(consistency) = self.client.target.write_consistency.or(template.consistency) {
+            batch.set_consistency(consistency);
+        }
+        *self.batch.borrow_mut() = Some(OpenBatch { batch, values: Vec::new(), session: template.session, is_broken: false });
+        Ok(())
+    }
+
+    async fn add(&self, mut open: OpenBatch, template: &Template, literals: &[Literal]) -> Result<(), DriverError> {
+        let added = self.client.prepared(template).await.and_then(|statement| {
+            open.values.push(bound(template, statement, literals)?);
+            open.batch.append_statement(statement.clone());
+            Ok(())
+        });
+        open.is_broken |= added.is_err();
+        *self.batch.borrow_mut() = Some(open);
+        added
+    }
+
+    async fn end(&self) -> Result<(), DriverError> {
+        let not_sent = |why: &str| Err(DriverError::Statement(format!("not sent: {why}")));
+        match self.batch.take() {
+            None => not_sent("no batch has begun"),
+            Some(open) if open.is_broken => not_sent("a statement of the batch could not be added to it"),
+            Some(open) if open.values.is_empty() => Ok(()),
+            Some(open) => {
+                let sent = self.client.session(open.session).await?.batch(&open.batch, &open.values).await;
+                sent.map(|_| ()).map_err(|error| errors::execution_error(&self.client.target.shown, error))
+            }
+        }
+    }
+}
+
 impl Client {
-    /// Statements find the tables of the keyspace that the URL names.
-    async fn session(&self) -> Result<&Session, DriverError> {
+    fn known(&mut self, template: StatementTemplate) -> Result<Template, DriverError> {
+        let level = |word: &String| {
+            consistency_of(&word.to_lowercase())
+                .ok_or_else(|| DriverError::Data(format!("{}: there is no consistency level {word}", template.name)))
+        };
+        let consistency = template.consistency.as_ref().map(level).transpose()?;
+        // Where the URL names a keyspace, all statements mean its tables, else those of the keyspace that they were recorded in.
+        let keyspace = self.target.named_keyspace().map(str::to_owned).or(template.keyspace);
+        let session = self.sessions.iter().position(|(known, _)| *known == keyspace).unwrap_or_else(|| {
+            self.sessions.push((keyspace, OnceCell::new()));
+            self.sessions.len() - 1
+        });
+        Ok(Template {
+            positional: Positional::of_template(&template.statement, Quotes::Doubled),
+            role: role_of(&template.statement),
+            text: template.statement,
+            consistency,
+            session,
+            prepared: OnceCell::new(),
+        })
+    }
+
+    async fn session(&self, number: usize) -> Result<&Session, DriverError> {
+        let (keyspace, session) = &self.sessions[number];
         let connections = self.target.server.connections.unwrap_or(MAX_CONNECTIONS);
-        self.session.get_or_try_init(|| self.target.connect(connections, self.target.names_namespace)).await
+        session.get_or_try_init(|| self.target.connect(connections, keyspace.as_deref())).await
+    }
+
+    async fn prepared<'a>(&self, template: &'a Template) -> Result<&'a PreparedStatement, DriverError> {
+        template.prepared.get_or_try_init(|| self.prepare(template)).await
     }
 
     async fn prepare(&self, template: &Template) -> Result<PreparedStatement, DriverError> {
-        if self.read_only && !template.is_read {
+        let is_read = template.role == Role::Reads;
+        if self.read_only && !is_read {
             return Err(DriverError::Statement(format!("not sent: {NO_READ}")));
         }
-        let prepared = self.session().await?.prepare(template.positional.text.as_str()).await;
+        let prepared = self.session(template.session).await?.prepare(template.positional.text.as_str()).await;
         let mut statement = prepared.map_err(|error| errors::unprepared(&self.target.shown, &error))?;
-        statement.set_is_idempotent(template.is_read);
+        statement.set_is_idempotent(is_read);
         // Columns are then not described again with every answer. Conditional writes describe theirs only there.
-        statement.set_use_cached_result_metadata(template.is_read);
+        statement.set_use_cached_result_metadata(is_read);
         // The URL's word for one of both counts before the recorded one.
-        let of_target = if template.is_read { self.target.read_consistency } else { self.target.write_consistency };
+        let of_target = if is_read { self.target.read_consistency } else { self.target.write_consistency };
         if let Some(consistency) = of_target.or(template.consistency) {
             statement.set_consistency(consistency);
         }
@@ -128,11 +214,11 @@ impl Client {
     }
 
     async fn execute(&self, template: &Template, literals: &[Literal], rows: &mut Rows) -> Result<u64, DriverError> {
-        let statement = template.prepared.get_or_try_init(|| self.prepare(template)).await?;
+        let statement = self.prepared(template).await?;
         let cells = bound(template, statement, literals)?;
-        let session = self.session().await?;
+        let session = self.session(template.session).await?;
         let failed = |error| errors::execution_error(&self.target.shown, error);
-        if !template.is_read || self.target.page_size.is_none() {
+        if template.role != Role::Reads || self.target.page_size.is_none() {
             let answer = session.execute_unpaged(statement, &cells).await.map_err(failed)?;
             self.read(answer, rows)?;
             return Ok(rows.len());
@@ -148,7 +234,7 @@ impl Client {
         }
     }
 
-    /// Values as the server sent them. Only conditional ones of writes have rows: whether they were applied.
+    /// Values as the server sent them. Of writes only conditional ones have rows: whether they were applied.
     fn read(&self, answer: QueryResult, rows: &mut Rows) -> Result<(), DriverError> {
         let unreadable = |error: &dyn std::fmt::Display| DriverError::Data(format!("an answer cannot be read: {error}"));
         if !answer.is_rows() {

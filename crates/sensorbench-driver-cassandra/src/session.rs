@@ -24,7 +24,8 @@ impl AsyncConnector for Connector {
     fn connect(&self, concurrency: usize) -> LocalBoxFuture<'_, Result<Box<dyn AsyncSession>, DriverError>> {
         Box::pin(async move {
             let default = concurrency.div_ceil(IN_FLIGHT_A_CONNECTION).clamp(1, MAX_CONNECTIONS);
-            let session = self.target.connect(self.target.server.connections.unwrap_or(default), true).await?;
+            let (target, connections) = (&self.target, self.target.server.connections.unwrap_or(default));
+            let session = target.connect(connections, Some(&target.server.namespace)).await?;
             let mut prepared = Vec::with_capacity(self.operations.len());
             for operation in self.operations.iter() {
                 prepared.push(Prepared::of(&session, &self.target, operation).await?);

@@ -132,8 +132,13 @@ impl Target {
         })
     }
 
-    /// Opens a session with so many connections to each node. Statements find sensorbench's tables if it is to use the keyspace.
-    pub async fn connect(&self, connections: usize, uses_keyspace: bool) -> Result<Session, DriverError> {
+    /// The keyspace whose tables the URL's statements mean, where it names one.
+    pub fn named_keyspace(&self) -> Option<&str> {
+        self.names_namespace.then_some(self.server.namespace.as_str())
+    }
+
+    /// Opens a session with so many connections to each node. Statements find the tables of a keyspace, where one is named.
+    pub async fn connect(&self, connections: usize, keyspace: Option<&str>) -> Result<Session, DriverError> {
         let connections = NonZeroUsize::new(connections).unwrap_or(NonZeroUsize::MIN);
         let mut builder = SessionBuilder::new()
             .known_nodes(self.server.hosts.iter().map(|(host, port)| format!("{host}:{port}")))
@@ -146,8 +151,8 @@ impl Target {
         if let (Some(user), Some(password)) = (&self.server.user, &self.server.password) {
             builder = builder.user(user, password);
         }
-        if uses_keyspace {
-            builder = builder.use_keyspace(&self.server.namespace, false).keyspaces_to_fetch([&self.server.namespace]);
+        if let Some(keyspace) = keyspace {
+            builder = builder.use_keyspace(keyspace, true).keyspaces_to_fetch([keyspace]);
         }
         let connected = tokio::time::timeout(CONNECT_TIMEOUT * 2, builder.build()).await;
         connected

@@ -5,6 +5,7 @@
 //! keyspace the placeholders belong.
 
 use scylla::client::session::Session;
+use scylla::statement::batch::BatchType;
 use sensorbench_driver::{DriverError, Positional, Quotes, StatementTemplate, WriteCheck, WriteQuestion};
 
 use crate::errors;
@@ -14,16 +15,20 @@ use crate::target::Target;
 /// What is told of statements that are no SELECT where only reads may be sent.
 pub const NO_READ: &str = "it is no SELECT, and the server has no sessions that may only read";
 const MARKER_TABLE: &str = "sensorbench";
+/// BEGIN UNLOGGED BATCH USING TIMESTAMP $1 has six pieces: one more is of something else.
+const LONGEST_BEGINNING: usize = 7;
 
 /// Checks templates.
 pub async fn check_writes(target: &Target, question: WriteQuestion<'_>) -> Result<Vec<WriteCheck>, DriverError> {
     let mut checks = Vec::with_capacity(question.writes.len() + question.reads.len());
     if !question.writes.is_empty() {
-        let session = target.connect(1, target.names_namespace).await?;
+        let session = target.connect(1, target.named_keyspace()).await?;
         for number in question.writes {
             let template = &question.templates[*number];
             let problem = match problem_of_level(template).or_else(|| problem_of_write(template, &target.server.namespace)) {
                 Some(problem) => Some(problem),
+                // What begins and ends a batch changes nothing by itself, and is not prepared.
+                None if matches!(role_of(&template.statement), Role::BeginsBatch(_) | Role::EndsBatch) => None,
                 None => problem_at_server(&session, target, template).await?,
             };
             checks.push(WriteCheck { template: *number, problem });
@@ -31,15 +36,43 @@ pub async fn check_writes(target: &Target, question: WriteQuestion<'_>) -> Resul
     }
     for number in question.reads {
         let template = &question.templates[*number];
-        let problem = problem_of_level(template).or_else(|| (!is_read(&template.statement)).then(|| NO_READ.to_owned()));
+        let problem =
+            problem_of_level(template).or_else(|| (role_of(&template.statement) != Role::Reads).then(|| NO_READ.to_owned()));
         checks.push(WriteCheck { template: *number, problem });
     }
     Ok(checks)
 }
 
-/// Whether a statement can only read.
-pub fn is_read(statement: &str) -> bool {
-    pieces(statement).next() == Some(Piece::Name("select".to_owned()))
+/// What a statement is in its session.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Role {
+    Reads,
+    /// The statements that follow are of one batch, until its end.
+    BeginsBatch(BatchType),
+    EndsBatch,
+    Other,
+}
+
+/// The role of a statement, by its words.
+pub fn role_of(statement: &str) -> Role {
+    if !statement.trim_start().starts_with(|c: char| c.is_ascii_alphabetic()) {
+        return Role::Other;
+    }
+    let pieces: Vec<_> = pieces(statement).take(LONGEST_BEGINNING).collect();
+    let words: Vec<_> =
+        pieces.iter().filter_map(|piece| if let Piece::Name(word) = piece { Some(word.as_str()) } else { None }).collect();
+    match words[..] {
+        ["select", ..] => Role::Reads,
+        ["apply", "batch"] => Role::EndsBatch,
+        ["begin", "batch"] | ["begin", "batch", "using", "timestamp"] => Role::BeginsBatch(BatchType::Logged),
+        ["begin", "unlogged", "batch"] | ["begin", "unlogged", "batch", "using", "timestamp"] => {
+            Role::BeginsBatch(BatchType::Unlogged)
+        }
+        ["begin", "counter", "batch"] | ["begin", "counter", "batch", "using", "timestamp"] => {
+            Role::BeginsBatch(BatchType::Counter)
+        }
+        _ => Role::Other,
+    }
 }
 
 fn problem_of_level(template: &StatementTemplate) -> Option<String> {
@@ -51,8 +84,15 @@ fn problem_of_level(template: &StatementTemplate) -> Option<String> {
 /// Why a statement may change anything else than a table of the namespace, by its words.
 fn problem_of_write(template: &StatementTemplate, namespace: &str) -> Option<String> {
     let pieces: Vec<_> = pieces(&template.statement).collect();
-    let words: Vec<_> = pieces.iter().take(3).map(|piece| if let Piece::Name(word) = piece { word.as_str() } else { "" }).collect();
-    if !matches!(words[..], ["insert" | "update" | "delete", ..] | ["begin", "batch", ..] | ["begin", "unlogged" | "counter", "batch"]) {
+    let words: Vec<_> =
+        pieces.iter().take(3).map(|piece| if let Piece::Name(word) = piece { word.as_str() } else { "" }).collect();
+    if !matches!(
+        words[..],
+        ["insert" | "update" | "delete", ..]
+            | ["begin", "batch", ..]
+            | ["begin", "unlogged" | "counter", "batch"]
+            | ["apply", "batch"]
+    ) {
         return Some("it is no INSERT, UPDATE, DELETE or BATCH".to_owned());
     }
     if pieces.contains(&Piece::Other) {
@@ -85,7 +125,8 @@ async fn problem_at_server(
     let namespace = &target.server.namespace;
     let specs = prepared.get_variable_col_specs();
     let elsewhere = specs.iter().map(|spec| spec.table_spec()).find(|table| table.ks_name() != namespace);
-    Ok(elsewhere.map(|table| format!("it changes {}.{}, which is outside the keyspace {namespace}", table.ks_name(), table.table_name())))
+    Ok(elsewhere
+        .map(|table| format!("it changes {}.{}, which is outside the keyspace {namespace}", table.ks_name(), table.table_name())))
 }
 
 #[derive(Debug, PartialEq)]
@@ -149,21 +190,27 @@ mod tests {
     use super::*;
 
     fn template(statement: &str) -> StatementTemplate {
-        StatementTemplate { name: "t".to_owned(), statement: statement.to_owned(), consistency: None }
+        StatementTemplate { name: "t".to_owned(), statement: statement.to_owned(), keyspace: None, consistency: None }
     }
 
     #[test]
-    fn only_a_select_reads() {
+    fn only_a_select_reads_and_batches_have_a_beginning_and_an_end() {
         for (statement, expected) in [
-            ("SELECT v FROM t", true),
-            (" select\nv", true),
-            ("-- SELECT\nDELETE FROM t", false),
-            ("\"select\"", true),
-            ("'x' INSERT", false),
-            ("SELECTED", false),
-            ("INSERT INTO t (k) VALUES (1)", false),
+            ("SELECT v FROM t", Role::Reads),
+            (" select\nv", Role::Reads),
+            ("-- SELECT\nDELETE FROM t", Role::Other),
+            ("\"select\" v", Role::Other),
+            ("'x' SELECT", Role::Other),
+            ("SELECTED", Role::Other),
+            ("INSERT INTO t (k) VALUES (1)", Role::Other),
+            ("BEGIN BATCH", Role::BeginsBatch(BatchType::Logged)),
+            ("begin unlogged batch using timestamp $1", Role::BeginsBatch(BatchType::Unlogged)),
+            ("BEGIN COUNTER BATCH USING TIMESTAMP 17", Role::BeginsBatch(BatchType::Counter)),
+            ("BEGIN UNLOGGED BATCH USING TIMESTAMP $1 DELETE FROM t", Role::Other),
+            ("BEGIN BATCH DELETE FROM t WHERE k = 1; APPLY BATCH", Role::Other),
+            ("APPLY BATCH;", Role::EndsBatch),
         ] {
-            assert_eq!(is_read(statement), expected, "{statement}");
+            assert_eq!(role_of(statement), expected, "{statement}");
         }
     }
 

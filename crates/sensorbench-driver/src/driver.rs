@@ -39,7 +39,16 @@ pub struct About {
 impl About {
     /// A database of servers, with schemas of its own.
     pub const fn server(name: &'static str, summary: &'static str) -> Self {
-        Self { name, schemas: name, summary, embedded: false, in_memory: false, relational: false, bulk_load: None, replays: None }
+        Self {
+            name,
+            schemas: name,
+            summary,
+            embedded: false,
+            in_memory: false,
+            relational: false,
+            bulk_load: None,
+            replays: None,
+        }
     }
 
     /// A database inside this process, with schemas of its own.

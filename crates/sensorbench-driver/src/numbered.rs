@@ -64,8 +64,7 @@ fn placeholder(text: &str) -> Option<(usize, usize)> {
 
 /// Two minus signs begin a comment; where quotes may be escaped, only before white space.
 fn is_comment(text: &str, quotes: Quotes) -> bool {
-    text.strip_prefix("--")
-        .is_some_and(|after| quotes == Quotes::Doubled || after.chars().next().is_none_or(char::is_whitespace))
+    text.strip_prefix("--").is_some_and(|after| quotes == Quotes::Doubled || after.chars().next().is_none_or(char::is_whitespace))
 }
 
 fn quoted_length(text: &str, quote: char, quotes: Quotes) -> usize {

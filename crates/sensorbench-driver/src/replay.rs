@@ -21,6 +21,9 @@ pub struct StatementTemplate {
     pub name: String,
     /// Its text, with `$1`, `$2`, … in the places of literals.
     pub statement: String,
+    /// The keyspace that its sessions used when it was recorded, where that is known.
+    #[serde(default)]
+    pub keyspace: Option<String>,
     /// The consistency level that it was recorded with, in its database's words.
     #[serde(default)]
     pub consistency: Option<String>,

@@ -61,7 +61,8 @@ class Template(_Part):
         default=[], description="Types of the literals, in order: number, text, boolean, null, or mixed."
     )
     tables: list[str] = Field(default=[], description="The tables that it names, as it writes them.")
-    consistency: str | None = Field(default=None, description="The consistency level of all its statements, where the log says it.")
+    keyspace: str | None = Field(default=None, description="The keyspace that its sessions used, where the log says it.")
+    consistency: str | None = Field(default=None, description="The consistency level that was requested, where the log says it.")
 
 
 class Trace(_Part):

@@ -52,14 +52,7 @@ impl Link {
             .stmt_cache_size(0)
             .into();
         let names_namespace = url.option("namespace").is_some();
-        Ok(Self {
-            dialect,
-            server,
-            names_namespace,
-            opts,
-            identity: OnceLock::new(),
-            leads_to_several: AtomicBool::new(false),
-        })
+        Ok(Self { dialect, server, names_namespace, opts, identity: OnceLock::new(), leads_to_several: AtomicBool::new(false) })
     }
 
     /// Logs in.

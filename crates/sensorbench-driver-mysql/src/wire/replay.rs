@@ -202,7 +202,8 @@ fn bytes_of(text: &str) -> Option<Vec<u8>> {
     if !digits.iter().all(|digit| char::from(*digit).is_digit(radix)) {
         return None;
     }
-    let byte = |digits: &[u8]| digits.iter().fold(0, |byte, digit| byte * radix + char::from(*digit).to_digit(radix).unwrap_or(0)) as u8;
+    let byte =
+        |digits: &[u8]| digits.iter().fold(0, |byte, digit| byte * radix + char::from(*digit).to_digit(radix).unwrap_or(0)) as u8;
     // The first byte has fewer digits where they do not come out even.
     Some(digits.rchunks(digits_a_byte).map(byte).rev().collect())
 }

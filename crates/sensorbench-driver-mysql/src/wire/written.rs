@@ -244,9 +244,8 @@ mod tests {
             ("CALL p()", None),
             ("", None),
         ] {
-            let found = changed_table(statement).map(|(database, table)| {
-                database.map_or_else(|| table.clone(), |database| format!("{database}.{table}"))
-            });
+            let found = changed_table(statement)
+                .map(|(database, table)| database.map_or_else(|| table.clone(), |database| format!("{database}.{table}")));
             assert_eq!(found.as_deref(), expected, "{statement}");
         }
     }

@@ -21,13 +21,14 @@ from sensorbench.traffic import Trace, read_trace, statements_file
 
 # Later than this after its intended start, a statement counts as late (ms).
 LATE_AFTER_MS = 1.0
-# Of what is not read, transaction control changes nothing by itself, if it has no words but these: READ WRITE would take back that a session
-# may only read.
+# Of what is not read, transaction control changes nothing by itself, if it has no words but these, and numbers: READ WRITE would take back
+# that a session may only read.
 _CONTROL = {"begin", "commit", "rollback"}
 _CONTROL_WORDS = set(
-    "abort and begin chain commit committed consistent deferrable end isolation level no not only read release repeatable rollback "
-    "serializable snapshot start transaction uncommitted with work".split()
+    "abort and apply batch begin chain commit committed consistent counter deferrable discard end exec isolation level logged multi no not "
+    "only read release repeatable rollback serializable snapshot start timestamp transaction uncommitted unlogged using with work".split()
 )
+_WORDS = re.compile(r"(?!\$?\d+(?:\s|$))[^\s,;]+")
 # The word of a driver that looks at no statements.
 _ANY_STATEMENTS = "any"
 # The option of a URL by which the tables of the statements are in a namespace of ours.
@@ -39,6 +40,7 @@ class EngineTemplate(TypedDict):
 
     name: str
     statement: str
+    keyspace: str | None
     consistency: str | None
 
 
@@ -127,7 +129,13 @@ class ReplayWork:
     def engine_templates(self) -> list[EngineTemplate]:
         """The templates for the engine, in the order of their numbers."""
         return [
-            {"name": template.name, "statement": template.statement, "consistency": template.consistency} for template in self.planned
+            {
+                "name": template.name,
+                "statement": template.statement,
+                "keyspace": template.keyspace,
+                "consistency": template.consistency,
+            }
+            for template in self.planned
         ]
 
 
@@ -254,6 +262,7 @@ def _planned(trace: Trace, counts: Mapping[int, int], *, reads_only: bool) -> li
             name=f"t{number:0{width}}",
             kind=by_number[number].kind,
             statement=by_number[number].statement,
+            keyspace=by_number[number].keyspace,
             consistency=by_number[number].consistency,
             statements=counts.get(number, 0),
             is_left_out=reads_only and by_number[number].kind != "read",
@@ -266,7 +275,7 @@ def _may_change(template: PlannedTemplate) -> bool:
     """Whether statements of a template may change something, as far as its kind says."""
     if template.is_left_out or not template.statements or template.kind == "read":
         return False
-    is_control = template.kind in _CONTROL and set(re.findall(r"[^\s,;]+", template.statement.lower())) <= _CONTROL_WORDS
+    is_control = template.kind in _CONTROL and set(_WORDS.findall(template.statement.lower())) <= _CONTROL_WORDS
     return not is_control
 
 
