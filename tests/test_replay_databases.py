@@ -294,3 +294,48 @@ def test_nothing_is_written_elsewhere_at_cassandra(cli: Cli, cassandra: Urls, tm
     ended = cli("traffic", "replay", trace, somebody, "--allow-writes", "--out", tmp_path / "allowed", "--no-open")
     assert ended.exit_code == 0, ended.err
     assert asked(target, "SELECT k FROM somebody.t") == [[1]]
+
+
+def test_a_replay_at_redis_sends_what_the_server_calls_reads(cli: Cli, lab_servers: dict[str, lab.Instance], tmp_path: Path) -> None:
+    url = server_url("redis", "sensorbench_replay")
+    templates = [
+        ("SET $1 $2", "write"),
+        ("MULTI", "begin"),
+        ("HSET $1 $2 $3", "write"),
+        ("EXEC", "commit"),
+        ("GET $1", "read"),
+        ("HGETALL $1", "read"),
+        ("DEL $1 $2", "write"),
+    ]
+    put, multi, put_field, execute, get, get_all, delete = range(len(templates))
+    key, fields = "replayed key", "replayed fields"
+    writing = Recording()
+    writing.add(0.00, 1, put, [key, "a b\\xff"])
+    writing.add(0.01, 1, multi, transaction=1)
+    writing.add(0.02, 1, put_field, [fields, "a", 1], transaction=1)
+    writing.add(0.03, 1, execute, transaction=1)
+    written = writing.write(tmp_path / "written", templates, database="redis")
+    refused(cli, written, url, "sensorbench did not create the namespace")
+    reading = Recording()
+    reading.add(0.00, 1, get, [key], rows=1)
+    reading.add(0.01, 1, get, ["no key"], rows=1)
+    reading.add(0.02, 1, get_all, [fields], rows=1)
+    read = reading.write(tmp_path / "read", templates, database="redis")
+    disguised = reading.write(tmp_path / "disguised", [*templates[:get], ("DEL $1", "read"), *templates[get_all:]], database="redis")
+    refused(cli, disguised, url, "the server does not call DEL a command that only reads")
+
+    # The keys are those of the trace: only the owner's own word lets it go there.
+    ended = cli("traffic", "replay", written, url, "--allow-writes", "--out", tmp_path / "out-written", "--no-open")
+    assert ended.exit_code == 0, ended.err
+    assert summary_of(tmp_path / "out-written")["counts"]["ok"] == 4
+    ended = cli("traffic", "replay", read, url, "--compare-with", url, "--out", tmp_path / "out", "--no-open", "--json")
+    assert ended.exit_code == 0, ended.err
+    assert json.loads(ended.out)["answers_equal"]
+    of = {template["statement"]: template for template in summary_of(tmp_path / "out")["templates"]}
+    assert [of["GET $1"][name] for name in ("ok", "rows_compared", "rows_differ")] == [2, 2, 1]
+    assert [of["HGETALL $1"][name] for name in ("ok", "rows_compared", "rows_differ")] == [1, 1, 0], "a field and its value are a row"
+    removing = Recording()
+    removing.add(0.0, 1, delete, [key, fields], rows=1)
+    removed = removing.write(tmp_path / "removed", templates, database="redis")
+    ended = cli("traffic", "replay", removed, url, "--allow-writes", "--out", tmp_path / "out-removed", "--no-open")
+    assert ended.exit_code == 0, ended.err
