@@ -306,8 +306,9 @@ mod tests {
 
     #[test]
     fn bytes_that_are_no_text_are_told_apart_from_what_looks_like_them() {
-        for (text, bytes) in [(r"a\xffb", &b"a\xffb"[..]), (r"\x41", br"\x41"), (r"\x", br"\x"), (r"\xé1", r"\xé1".as_bytes())]
-        {
+        let as_bytes: [(&str, &[u8]); 4] =
+            [(r"a\xffb", b"a\xffb"), (r"\x41", br"\x41"), (r"\x", br"\x"), (r"\xé1", r"\xé1".as_bytes())];
+        for (text, bytes) in as_bytes {
             assert_eq!(bytes_of(text), bytes, "{text}");
         }
     }

@@ -16,9 +16,7 @@ use tokio::sync::Mutex;
 use tokio::time::timeout;
 
 use super::link::Link;
-
-/// The server knows the statement and prepares none like it, such as ROLLBACK. It has read its text as one statement before it says so.
-const NOT_PREPARED: u16 = 1295;
+use super::written::NOT_PREPARED;
 
 /// How long asking a server to end a statement may take.
 const CANCEL_LIMIT: Duration = Duration::from_secs(10);

@@ -20,7 +20,12 @@ const READS: [&str; 5] = ["select", "show", "table", "values", "with"];
 const MODIFIERS: [&str; 6] = ["low_priority", "delayed", "high_priority", "quick", "ignore", "into"];
 /// What may stand behind the name where a single table's rows are deleted.
 const AFTER_DELETED: [&str; 4] = ["where", "order", "limit", "returning"];
+/// Settings of the session itself that clients send as a matter of course.
+const OWN_SETTINGS: [&str; 4] = ["set names", "set autocommit", "set session transaction", "set transaction"];
 const UNKNOWN_FORM: &str = "it is no INSERT, REPLACE, UPDATE or DELETE that names a single table";
+
+/// The server knows the statement and prepares none like it. It has read its text as one statement before it says so.
+pub const NOT_PREPARED: u16 = 1295;
 
 /// Checks templates. The connection is in the namespace where the URL names one.
 pub async fn check_writes(
@@ -54,6 +59,7 @@ pub async fn check_writes(
 async fn problem_at_server(connection: &mut Conn, statement: &str) -> mysql_async::Result<Option<String>> {
     match connection.prep(Positional::of_template(statement, Quotes::Escaped).text).await {
         Ok(prepared) => connection.close(prepared).await.map(|()| None),
+        Err(Error::Server(error)) if error.code == NOT_PREPARED => Ok(None),
         Err(Error::Server(error)) => Ok(Some(format!("the server does not prepare it: {error}"))),
         Err(error) => Err(error),
     }
@@ -83,6 +89,9 @@ impl Catalogue {
 
     /// Why a statement may change anything else than a table of the namespace.
     fn problem_of_write(&self, statement: &str) -> Option<String> {
+        if is_own_setting(statement) {
+            return None;
+        }
         let Some((database, table)) = changed_table(statement) else { return Some(UNKNOWN_FORM.to_owned()) };
         let namespace = &self.namespace;
         if let Some(database) = database.filter(|database| database != namespace) {
@@ -102,6 +111,13 @@ impl Catalogue {
         let function = self.functions.iter().find(|function| calls(&statement, function))?;
         Some(format!("it calls the stored function {function}, which may change other tables"))
     }
+}
+
+/// Whether a statement sets something of its session alone, by constants.
+fn is_own_setting(statement: &str) -> bool {
+    let words: Vec<_> = statement.split_whitespace().map(str::to_lowercase).collect();
+    let (begin, is_plain) = (words.join(" "), !statement.contains([',', '(', ';', '/', '#']));
+    is_plain && OWN_SETTINGS.iter().any(|known| begin.strip_prefix(known).is_some_and(|rest| !rest.starts_with(is_of_word)))
 }
 
 /// Whether a statement calls a function; both in small letters.
@@ -267,6 +283,13 @@ mod tests {
             ("INSERT INTO watched VALUES ($1)", Some("has the trigger spill")),
             ("INSERT INTO t VALUES (other.`Hidden` ($1))", Some("calls the stored function hidden")),
             ("DROP TABLE t", Some(UNKNOWN_FORM)),
+            ("SET NAMES 'utf8mb4'", None),
+            ("set  autocommit=0", None),
+            ("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED", None),
+            ("SET NAMES utf8mb4, GLOBAL x = 1", Some(UNKNOWN_FORM)),
+            ("SET autocommit_all = 1", Some(UNKNOWN_FORM)),
+            ("SET GLOBAL autocommit = 1", Some(UNKNOWN_FORM)),
+            ("SET autocommit = (SELECT hidden(1))", Some(UNKNOWN_FORM)),
         ] {
             let problem = catalogue.problem_of_write(statement);
             assert_eq!(problem.is_some(), expected.is_some(), "{statement}: {problem:?}");
