@@ -61,7 +61,9 @@ class Recording:
     ) -> Path:
         """Writes the trace; `levels` are those of consistency, by the numbers of templates, and the keyspace is that of all sessions."""
         folder.mkdir()
-        table = pa.Table.from_pylist(self.rows, schema=STATEMENTS).sort_by([(name, "ascending") for name in ("at", "session", "sequence")])
+        table = pa.Table.from_pylist(self.rows, schema=STATEMENTS).sort_by(
+            [(name, "ascending") for name in ("at", "session", "sequence")]
+        )
         pq.write_table(table, folder / "statements.parquet")
         numbered = [
             {

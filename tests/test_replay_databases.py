@@ -176,14 +176,14 @@ def test_nothing_is_written_elsewhere_at_mariadb(cli: Cli, mariadb: Urls, tmp_pa
     assert asked(target, "SELECT count(*) FROM somebody.t") == [[0]]
 
     # Only the owner's own word lets it go there.
-    ended = cli("traffic", "replay", tmp_path / "elsewhere", somebody, "--allow-writes", "--out", tmp_path / "allowed", "--no-open")
+    ended = cli(
+        "traffic", "replay", tmp_path / "elsewhere", somebody, "--allow-writes", "--out", tmp_path / "allowed", "--no-open"
+    )
     assert ended.exit_code == 0, ended.err
     assert asked(target, "SELECT k FROM somebody.t") == [[1]]
 
 
-def test_what_mariadb_does_not_answer_in_time_is_ended_and_answers_are_compared(
-    cli: Cli, mariadb: Urls, tmp_path: Path
-) -> None:
+def test_what_mariadb_does_not_answer_in_time_is_ended_and_answers_are_compared(cli: Cli, mariadb: Urls, tmp_path: Path) -> None:
     mine, somebody = mariadb
     recording = Recording()
     recording.add(0.0, 1, 0, [30])
@@ -278,12 +278,24 @@ def test_nothing_is_written_elsewhere_at_cassandra(cli: Cli, cassandra: Urls, tm
     elsewhere = "INSERT INTO somebody.t (k, v) VALUES ($1, 1)"
     for name, kind, statement, url, said in (
         ("elsewhere", "write", elsewhere, mine, "it names somebody.…"),
-        ("batch", "write", f"BEGIN BATCH {INSERT.replace('$2', '1')}; DELETE FROM somebody.t WHERE k = 1; APPLY BATCH", mine, "it names somebody.…"),
+        (
+            "batch",
+            "write",
+            f"BEGIN BATCH {INSERT.replace('$2', '1')}; DELETE FROM somebody.t WHERE k = 1; APPLY BATCH",
+            mine,
+            "it names somebody.…",
+        ),
         ("marker", "write", "DELETE FROM sensorbench WHERE id = 0 IF mark = $1", mine, "known as sensorbench's"),
         ("emptied", "write", "TRUNCATE t", mine, "it is no INSERT, UPDATE, DELETE or BATCH"),
         ("two", "write", f"{INSERT.replace('$2', '1')}; {INSERT}", mine, "the server does not prepare it"),
         ("disguised", "read", "DELETE FROM somebody.t WHERE k = $1", somebody, "it is no SELECT"),
-        ("begun", "begin", "BEGIN BATCH DELETE FROM t WHERE k = $1; APPLY BATCH", somebody, "did not create the namespace somebody"),
+        (
+            "begun",
+            "begin",
+            "BEGIN BATCH DELETE FROM t WHERE k = $1; APPLY BATCH",
+            somebody,
+            "did not create the namespace somebody",
+        ),
     ):
         refused(cli, of(name, [(statement, kind)]), url, said)
     refused(cli, of("level", [(READ, "read")], level="MOST"), somebody, "its consistency level is MOST")
@@ -296,7 +308,9 @@ def test_nothing_is_written_elsewhere_at_cassandra(cli: Cli, cassandra: Urls, tm
     assert asked(target, "SELECT k FROM somebody.t") == [[1]]
 
 
-def test_a_replay_at_redis_sends_what_the_server_calls_reads(cli: Cli, lab_servers: dict[str, lab.Instance], tmp_path: Path) -> None:
+def test_a_replay_at_redis_sends_what_the_server_calls_reads(
+    cli: Cli, lab_servers: dict[str, lab.Instance], tmp_path: Path
+) -> None:
     url = server_url("redis", "sensorbench_replay")
     templates = [
         ("SET $1 $2", "write"),
@@ -321,7 +335,9 @@ def test_a_replay_at_redis_sends_what_the_server_calls_reads(cli: Cli, lab_serve
     reading.add(0.01, 1, get, ["no key"], rows=1)
     reading.add(0.02, 1, get_all, [fields], rows=1)
     read = reading.write(tmp_path / "read", templates, database="redis")
-    disguised = reading.write(tmp_path / "disguised", [*templates[:get], ("DEL $1", "read"), *templates[get_all:]], database="redis")
+    disguised = reading.write(
+        tmp_path / "disguised", [*templates[:get], ("DEL $1", "read"), *templates[get_all:]], database="redis"
+    )
     refused(cli, disguised, url, "the server does not call DEL a command that only reads")
 
     # The keys are those of the trace: only the owner's own word lets it go there.
@@ -333,7 +349,9 @@ def test_a_replay_at_redis_sends_what_the_server_calls_reads(cli: Cli, lab_serve
     assert json.loads(ended.out)["answers_equal"]
     of = {template["statement"]: template for template in summary_of(tmp_path / "out")["templates"]}
     assert [of["GET $1"][name] for name in ("ok", "rows_compared", "rows_differ")] == [2, 2, 1]
-    assert [of["HGETALL $1"][name] for name in ("ok", "rows_compared", "rows_differ")] == [1, 1, 0], "a field and its value are a row"
+    assert [of["HGETALL $1"][name] for name in ("ok", "rows_compared", "rows_differ")] == [1, 1, 0], (
+        "a field and its value are a row"
+    )
     removing = Recording()
     removing.add(0.0, 1, delete, [key, fields], rows=1)
     removed = removing.write(tmp_path / "removed", templates, database="redis")
