@@ -65,7 +65,7 @@ class Recording:
             [(name, "ascending") for name in ("at", "session", "sequence")]
         )
         pq.write_table(table, folder / "statements.parquet")
-        numbered = [
+        numbered: list[dict[str, object]] = [
             {
                 "number": number,
                 "statement": statement,
