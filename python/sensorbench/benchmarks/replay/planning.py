@@ -239,7 +239,7 @@ def check_target(work: ReplayWork, target: Target) -> None:
             "of sensorbench left, replay reads alone (--reads-only), or let the statements write (--allow-writes)"
         )
     changing = [number for number, template in enumerate(guarded) if _may_change(template)]
-    reading = [number for number, template in enumerate(guarded) if template.kind == "read" and template.statements]
+    reading = [number for number, template in enumerate(guarded) if template.kind == "read"]
     for check in json.loads(target.check_writes(json.dumps(work.engine_templates()), changing, reading, read_only=read_only)):
         if check["problem"] is not None:
             template = work.planned[check["template"]]
