@@ -249,7 +249,7 @@ fn read(reply: &Value, columns: usize, keeps_answers: bool, rows: &mut Rows) {
         Value::Array(elements) | Value::Set(elements) => elements,
         single => std::slice::from_ref(single),
     };
-    let columns = if elements.len() % columns == 0 { columns } else { 1 };
+    let columns = if elements.len().is_multiple_of(columns) { columns } else { 1 };
     for row in elements.chunks(columns) {
         if keeps_answers {
             row.iter().for_each(|value| push(value, rows));
