@@ -106,7 +106,7 @@ bench-clients: setup ## measure our client and loading against the databases' ow
 bench-report: setup ## measure what reports of long runs cost (ARGS="--operations 10000000")
 	@$(PYTHON) -m benches.reporting $(ARGS)
 
-bench-replay: setup ## measure how late a replay of a million statements is by itself, and its memory (ARGS="--target lab:p")
+bench-replay: setup ## measure how late a replay of a million statements is by itself, at PostgreSQL and MariaDB, too, and its memory (ARGS="--target lab:p")
 	@$(PYTHON) -m benches.replay $(ARGS)
 
 bench-claims: setup ## simulate how often the verdict of each claim errs, and write the table of that (an hour)

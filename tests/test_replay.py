@@ -1,7 +1,7 @@
 """Recorded statements are replayed on their own clock, in their sessions, and nothing is written that may not be."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -50,15 +50,33 @@ class Recording:
         whole = (round(at_s * 1e6), session, sequence, transaction, template, json.dumps(parameters), 0.001, rows, error)
         self.rows.append(dict(zip(STATEMENTS.names, whole, strict=True)))
 
-    def write(self, folder: Path, templates: Sequence[tuple[str, str]] = TEMPLATES) -> Path:
+    def write(
+        self,
+        folder: Path,
+        templates: Sequence[tuple[str, str]] = TEMPLATES,
+        *,
+        database: str = "postgresql",
+        levels: Mapping[int, str] | None = None,
+        keyspace: str | None = None,
+    ) -> Path:
+        """Writes the trace; `levels` are those of consistency, by the numbers of templates, and the keyspace is that of all sessions."""
         folder.mkdir()
-        table = pa.Table.from_pylist(self.rows, schema=STATEMENTS).sort_by("at")
+        table = pa.Table.from_pylist(self.rows, schema=STATEMENTS).sort_by(
+            [(name, "ascending") for name in ("at", "session", "sequence")]
+        )
         pq.write_table(table, folder / "statements.parquet")
-        numbered = [
-            {"number": number, "statement": statement, "kind": kind, "parameters": []}
+        numbered: list[dict[str, object]] = [
+            {
+                "number": number,
+                "statement": statement,
+                "kind": kind,
+                "parameters": [],
+                "keyspace": keyspace,
+                "consistency": (levels or {}).get(number),
+            }
             for number, (statement, kind) in enumerate(templates)
         ]
-        described = {"database": "postgresql", "version": "17", "templates": numbered}
+        described = {"database": database, "version": "17", "templates": numbered}
         (folder / "trace.json").write_text(json.dumps(described), encoding="utf-8")
         return folder
 
@@ -142,6 +160,10 @@ def test_what_cannot_be_replayed_is_refused(cli: Cli, tmp_path: Path) -> None:
     recording.add(0.2, 0, INSERT_NUMBER, [1, 2])
     writing = recording.write(tmp_path / "writing")
     unsorted = reads(2, 2, 0.1).write(tmp_path / "unsorted")
+    of_other = recording.write(tmp_path / "of-other", database="influxdb")
+    of_mysql = recording.write(tmp_path / "of-mysql", database="mysql")
+    # It calls itself transaction control, and takes back that the session may only read.
+    freed = recording.write(tmp_path / "freed", [(READ, "read"), ("SET default_transaction_read_only = off", "begin")])
     table = pq.read_table(unsorted / "statements.parquet")
     pq.write_table(table.take([3, 2, 1, 0]), unsorted / "statements.parquet")
     for arguments, code, said in [
@@ -150,7 +172,11 @@ def test_what_cannot_be_replayed_is_refused(cli: Cli, tmp_path: Path) -> None:
         ((trace, "null:", "--speed", "0"), 2, "expected a number above zero, or max"),
         ((trace, "null:", "--scale-rate", "x"), 2, "expected a number above 0"),
         ((trace, "sqlite"), 2, "expected sqlite:PATH"),
-        ((trace, f"sqlite:{tmp_path}/data.db"), 2, "cannot execute recorded statements"),
+        ((trace, f"sqlite:{tmp_path}/data.db"), 2, "sqlite does not take the statements"),
+        ((of_mysql, "cassandra://h"), 2, "it was recorded from mysql; expected a target of mysql, mariadb"),
+        ((of_mysql, "mysql://h", "--compare-with", "redis://h"), 2, "--target redis://h: redis does not take the statements"),
+        ((of_other, "redis://h"), 2, "only traces of cassandra, mysql, postgresql, redis can be replayed"),
+        ((freed, "null:"), 2, "1 of its templates may change data at the target, the first: SET default_transaction_read_only"),
         ((writing, "null:"), 2, "1 of its templates may change data at the target, the first: INSERT INTO t VALUES ($1, $2)"),
         ((unsorted, "null:"), 1, "row 1 of the trace is earlier than the row before it"),
     ]:

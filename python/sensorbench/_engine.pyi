@@ -118,9 +118,9 @@ class Target:
         `readers` the rows of the trace: at, session, transaction, template, parameters.
         """
 
-    def check_writes(self, templates: str, writes: Sequence[int], reads: Sequence[int]) -> str:
-        """Whether statement templates (JSON) write to tables of the namespace alone, as the server says: template, problem or null (JSON). Nothing
-        is executed. `writes` and `reads` are numbers of those that write, and of those that seem to read.
+    def check_writes(self, templates: str, writes: Sequence[int], reads: Sequence[int], *, read_only: bool) -> str:
+        """Whether statement templates (JSON) write to tables of the namespace alone, or nowhere where they are executed `read_only`: template, problem or
+        null (JSON). Nothing is executed. `writes` and `reads` are numbers of those that write, and of those that seem to read.
         """
 
     def run(self, plan: str, tables: Sequence[pa.RecordBatchReader]) -> Run:
@@ -189,7 +189,7 @@ class Generator:
         """The rows of the parts from `first` until before `end`, of all if not given, a batch a part; so many are made at a time."""
 
 def databases() -> str:
-    """The databases that are built in: name, dialect, summary, embedded, in_memory, relational, bulk_load (JSON)."""
+    """The databases that are built in: name, dialect, summary, embedded, in_memory, relational, bulk_load, replays (JSON)."""
 
 def check_schema(name: str, schema: str) -> None:
     """Raises SchemaError when a database cannot use a schema."""

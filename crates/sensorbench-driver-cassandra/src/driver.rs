@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use arrow_array::RecordBatchReader;
 use scylla::client::session::Session;
 use sensorbench_driver::{
-    Admission, Description, Driver, DriverError, KeptSchema, Marker, Occupant, Operation, Progress, Schema, Sessions, Size,
-    SqlSchema, quoted,
+    Admission, Description, Driver, DriverError, KeptSchema, Marker, Occupant, Operation, Progress, ReplayConnector,
+    ReplayRequest, Schema, Sessions, Size, SqlSchema, WriteCheck, WriteQuestion, quoted,
 };
 
 use crate::control::Control;
@@ -17,10 +17,12 @@ use crate::count::count;
 use crate::encode::TableForm;
 use crate::namespace::Namespace;
 use crate::observe::Observed;
+use crate::replay::Replayer;
 use crate::schema::OperationStatement;
 use crate::session::Connector;
 use crate::sstables::Described;
 use crate::target::Target;
+use crate::written::check_writes;
 use crate::{copy_file, errors, load, nodetool, sstables};
 
 /// Compactions are done when nothing was seen of them for so long: the next may begin when one ends.
@@ -193,5 +195,13 @@ impl Driver for CassandraDriver {
     fn sessions(&self, operations: &[Operation]) -> Result<Sessions, DriverError> {
         let operations = operations.iter().map(OperationStatement::of).collect::<Result<_, _>>()?;
         Ok(Sessions::Asynchronous(Box::new(Connector { target: self.target.clone(), operations })))
+    }
+
+    fn replayer(&self, request: ReplayRequest) -> Result<Box<dyn ReplayConnector>, DriverError> {
+        Ok(Box::new(Replayer::of(self.target.clone(), request)?))
+    }
+
+    fn check_writes(&self, question: WriteQuestion) -> Result<Vec<WriteCheck>, DriverError> {
+        self.control.with(async |_| check_writes(&self.target, question).await)
     }
 }

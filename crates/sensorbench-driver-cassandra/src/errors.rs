@@ -23,6 +23,13 @@ pub fn prepare_error(server: &str, path: &str, error: &PrepareError) -> DriverEr
         PrepareError::AllAttemptsFailed { first_attempt: RequestAttemptError::DbError(_, message) } => {
             SchemaError::at(path, message).into()
         }
+        other => unprepared(server, other),
+    }
+}
+
+/// A statement of a trace that could not be prepared.
+pub fn unprepared(server: &str, error: &PrepareError) -> DriverError {
+    match error {
         PrepareError::AllAttemptsFailed { first_attempt } => attempt_error(server, first_attempt),
         other => lost(server, other),
     }

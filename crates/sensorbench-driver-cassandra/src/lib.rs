@@ -27,16 +27,19 @@ mod count;
 mod driver;
 mod encode;
 mod errors;
+mod literals;
 mod load;
 mod namespace;
 mod nodetool;
 mod observe;
 mod prepared;
+mod replay;
 mod schema;
 mod session;
 mod sstables;
 mod target;
 mod wire;
+mod written;
 
 use std::sync::Arc;
 
@@ -53,7 +56,8 @@ pub struct CassandraDatabase;
 impl Database for CassandraDatabase {
     fn about(&self) -> About {
         let bulk_load = Some("SSTables that are streamed to the nodes (load=sstables)");
-        About { bulk_load, ..About::server("cassandra", "wide-column database server, or a cluster of them") }
+        let replays = Some("cassandra");
+        About { bulk_load, replays, ..About::server("cassandra", "wide-column database server, or a cluster of them") }
     }
 
     fn open(&self, url: &TargetUrl) -> Result<Box<dyn Driver>, DriverError> {

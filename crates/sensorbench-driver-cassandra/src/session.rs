@@ -13,7 +13,7 @@ use crate::target::Target;
 /// Connections of a client thread to each node where the URL does not say how many: one for so many operations in flight. Each
 /// connection carries thousands of them, but the server reads a connection with one thread.
 const IN_FLIGHT_A_CONNECTION: usize = 64;
-const MAX_CONNECTIONS: usize = 4;
+pub const MAX_CONNECTIONS: usize = 4;
 
 pub struct Connector {
     pub target: Arc<Target>,
@@ -24,7 +24,8 @@ impl AsyncConnector for Connector {
     fn connect(&self, concurrency: usize) -> LocalBoxFuture<'_, Result<Box<dyn AsyncSession>, DriverError>> {
         Box::pin(async move {
             let default = concurrency.div_ceil(IN_FLIGHT_A_CONNECTION).clamp(1, MAX_CONNECTIONS);
-            let session = self.target.connect(self.target.server.connections.unwrap_or(default), true).await?;
+            let (target, connections) = (&self.target, self.target.server.connections.unwrap_or(default));
+            let session = target.connect(connections, Some(&target.server.namespace)).await?;
             let mut prepared = Vec::with_capacity(self.operations.len());
             for operation in self.operations.iter() {
                 prepared.push(Prepared::of(&session, &self.target, operation).await?);

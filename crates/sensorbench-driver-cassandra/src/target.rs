@@ -50,6 +50,8 @@ pub struct Target {
     pub server: Server,
     /// Hosts and ports, as they stand in messages.
     pub shown: String,
+    /// Whether the URL names the keyspace.
+    pub names_namespace: bool,
     /// How many replicas must answer, where neither the schema nor the options below say.
     pub consistency: Consistency,
     /// How many must answer whatever reads, whatever the schema says.
@@ -101,6 +103,7 @@ impl Target {
         }
         Ok(Self {
             shown: server.shown(),
+            names_namespace: url.option("namespace").is_some(),
             consistency: chosen(url, "consistency", &CONSISTENCIES)?.and_then(consistency_of).unwrap_or(Consistency::LocalQuorum),
             read_consistency: chosen(url, "read_consistency", &READ_CONSISTENCIES)?.and_then(consistency_of),
             write_consistency: chosen(url, "write_consistency", &WRITE_CONSISTENCIES)?.and_then(consistency_of),
@@ -129,8 +132,13 @@ impl Target {
         })
     }
 
-    /// Opens a session with so many connections to each node. Statements find sensorbench's tables if it is to use the keyspace.
-    pub async fn connect(&self, connections: usize, uses_keyspace: bool) -> Result<Session, DriverError> {
+    /// The keyspace whose tables the URL's statements mean, where it names one.
+    pub fn named_keyspace(&self) -> Option<&str> {
+        self.names_namespace.then_some(self.server.namespace.as_str())
+    }
+
+    /// Opens a session with so many connections to each node. Statements find the tables of a keyspace, where one is named.
+    pub async fn connect(&self, connections: usize, keyspace: Option<&str>) -> Result<Session, DriverError> {
         let connections = NonZeroUsize::new(connections).unwrap_or(NonZeroUsize::MIN);
         let mut builder = SessionBuilder::new()
             .known_nodes(self.server.hosts.iter().map(|(host, port)| format!("{host}:{port}")))
@@ -143,8 +151,8 @@ impl Target {
         if let (Some(user), Some(password)) = (&self.server.user, &self.server.password) {
             builder = builder.user(user, password);
         }
-        if uses_keyspace {
-            builder = builder.use_keyspace(&self.server.namespace, false).keyspaces_to_fetch([&self.server.namespace]);
+        if let Some(keyspace) = keyspace {
+            builder = builder.use_keyspace(keyspace, true).keyspaces_to_fetch([keyspace]);
         }
         let connected = tokio::time::timeout(CONNECT_TIMEOUT * 2, builder.build()).await;
         connected

@@ -33,7 +33,6 @@
 //! its unit, labels that it would cut.
 
 mod answer;
-mod calendar;
 pub mod clickhouse;
 mod connection;
 mod control;

@@ -7,13 +7,13 @@ use arrow_array::RecordBatchReader;
 use mysql_async::Conn;
 use mysql_async::prelude::Queryable;
 use sensorbench_driver::{
-    Admission, Description, Driver, DriverError, KeptSchema, Marker, Occupant, Operation, Progress, Schema, Sessions, Size,
-    SqlSchema,
+    Admission, Description, Driver, DriverError, KeptSchema, Marker, Occupant, Operation, Progress, ReplayConnector,
+    ReplayRequest, Schema, Sessions, Size, SqlSchema, WriteCheck, WriteQuestion,
 };
 
 use crate::dialect::quoted;
 use crate::namespace::Namespace;
-use crate::wire::{Connector, Link, check_tables, load, run};
+use crate::wire::{Connector, Link, Replayer, check_tables, check_writes, load, run};
 
 /// A target of whichever dialect.
 pub struct WireDriver {
@@ -137,5 +137,16 @@ impl Driver for WireDriver {
 
     fn sessions(&self, operations: &[Operation]) -> Result<Sessions, DriverError> {
         Ok(Sessions::Asynchronous(Box::new(Connector::of(self.link.clone(), operations)?)))
+    }
+
+    fn replayer(&self, request: ReplayRequest) -> Result<Box<dyn ReplayConnector>, DriverError> {
+        Ok(Box::new(Replayer::of(self.link.clone(), request)))
+    }
+
+    fn check_writes(&self, question: WriteQuestion) -> Result<Vec<WriteCheck>, DriverError> {
+        self.runtime()?.block_on(async {
+            let connection = self.link.connect_as_recorded(question.read_only).await?;
+            with(connection, async |connection| check_writes(&self.link, connection, question).await).await
+        })
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_array::RecordBatchReader;
 use sensorbench_driver::{
     Admission, Description, Driver, DriverError, KeptSchema, Marker, Occupant, Operation, Progress, ReplayConnector,
-    ReplayRequest, Schema, Sessions, Size, SqlSchema, StatementTemplate, WriteCheck,
+    ReplayRequest, Schema, Sessions, Size, SqlSchema, WriteCheck, WriteQuestion,
 };
 use tokio_postgres::{Client, Error};
 
@@ -139,14 +139,14 @@ impl Driver for WireDriver {
         Ok(Box::new(Replayer { target: self.target.clone(), request: Arc::new(request) }))
     }
 
-    fn check_writes(
-        &self,
-        templates: &[StatementTemplate],
-        writes: &[usize],
-        reads: &[usize],
-    ) -> Result<Vec<WriteCheck>, DriverError> {
+    fn check_writes(&self, question: WriteQuestion) -> Result<Vec<WriteCheck>, DriverError> {
+        let WriteQuestion { templates, writes, reads, read_only } = question;
         let namespace = &self.target.namespace;
         self.control.with(async |client| {
+            if read_only {
+                // The server itself refuses what they would change.
+                return Ok(Vec::new());
+            }
             let mut checks = check_writes(client, namespace, templates, writes).await.map_err(self.refused())?;
             checks.extend(check_reads(client, namespace, templates, reads).await.map_err(self.refused())?);
             Ok(checks)

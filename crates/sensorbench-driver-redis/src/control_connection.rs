@@ -13,9 +13,18 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Connects to one server.
 pub async fn connect(target: &Target, address: &Address) -> Result<MultiplexedConnection, DriverError> {
+    connect_with(target, address, Some(ANSWER_TIMEOUT)).await
+}
+
+/// Connects to one server, which may take so long to answer; as long as it wants if None.
+pub async fn connect_with(
+    target: &Target,
+    address: &Address,
+    answer_limit: Option<Duration>,
+) -> Result<MultiplexedConnection, DriverError> {
     let stream = target.connect(address).await?;
     let logged_in = RedisConnectionInfo::default().set_skip_set_lib_name();
-    let config = AsyncConnectionConfig::new().set_response_timeout(Some(ANSWER_TIMEOUT));
+    let config = AsyncConnectionConfig::new().set_response_timeout(answer_limit);
     let connected = MultiplexedConnection::new_with_config(&logged_in, stream, config).await;
     let (connection, driver) = connected.map_err(|error| failed(address, error))?;
     tokio::spawn(driver);

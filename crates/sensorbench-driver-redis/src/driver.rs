@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatchReader;
 use sensorbench_driver::{
-    Admission, Description, Driver, DriverError, KeptSchema, Marker, Occupant, Operation, Progress, Schema, Sessions, Size,
-    is_namespace,
+    Admission, Description, Driver, DriverError, KeptSchema, Marker, Occupant, Operation, Progress, ReplayConnector,
+    ReplayRequest, Schema, Sessions, Size, WriteCheck, WriteQuestion, is_namespace,
 };
 
 use crate::control::{Masters, numbers_of};
 use crate::operation::Prepared;
+use crate::replay::{Replayer, check_writes};
 use crate::schema::{RedisSchema, RowCount};
 use crate::session::Connector;
 use crate::target::Target;
@@ -222,5 +223,13 @@ impl Driver for RedisDriver {
         let schema = self.schema()?;
         let prepared = operations.iter().map(|operation| Prepared::of(&schema, operation)).collect::<Result<_, _>>()?;
         Ok(Sessions::Asynchronous(Box::new(Connector { target: self.target.clone(), operations: prepared })))
+    }
+
+    fn replayer(&self, request: ReplayRequest) -> Result<Box<dyn ReplayConnector>, DriverError> {
+        Ok(Box::new(Replayer::of(self.target.clone(), request)?))
+    }
+
+    fn check_writes(&self, question: WriteQuestion) -> Result<Vec<WriteCheck>, DriverError> {
+        wait_for(check_writes(&self.target, question))
     }
 }

@@ -46,6 +46,7 @@ mod load;
 mod load_file;
 mod operation;
 mod pool;
+mod replay;
 mod reply;
 mod resp;
 mod schema;
@@ -73,7 +74,7 @@ pub struct RedisClusterDatabase;
 
 impl Database for RedisDatabase {
     fn about(&self) -> About {
-        About { in_memory: true, ..About::server(NAME, "data structures in memory, a single server") }
+        About { in_memory: true, replays: Some(NAME), ..About::server(NAME, "data structures in memory, a single server") }
     }
 
     fn open(&self, url: &TargetUrl) -> Result<Box<dyn Driver>, DriverError> {

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Admission, Deadline, DriverError, Marker, Occupant, Operation, Progress, ReplayConnector, ReplayRequest, Rows, Schema,
-    StatementTemplate, TargetUrl, Value, WriteCheck,
+    TargetUrl, Value, WriteCheck, WriteQuestion,
 };
 
 /// What a kind of database is.
@@ -31,12 +31,24 @@ pub struct About {
     /// What the database has for much data at once, past its ordinary writes, and loading goes by, always or by a target's option.
     /// None where rows are loaded by ordinary writes.
     pub bulk_load: Option<&'static str>,
+    /// Whose recorded statements it executes again, by the name that traces have of them; [`ANY_STATEMENTS`](crate::ANY_STATEMENTS) where
+    /// it looks at none. None where it cannot be replayed at.
+    pub replays: Option<&'static str>,
 }
 
 impl About {
     /// A database of servers, with schemas of its own.
     pub const fn server(name: &'static str, summary: &'static str) -> Self {
-        Self { name, schemas: name, summary, embedded: false, in_memory: false, relational: false, bulk_load: None }
+        Self {
+            name,
+            schemas: name,
+            summary,
+            embedded: false,
+            in_memory: false,
+            relational: false,
+            bulk_load: None,
+            replays: None,
+        }
     }
 
     /// A database inside this process, with schemas of its own.
@@ -145,14 +157,8 @@ pub trait Driver: Send + Sync {
         Err(cannot_replay())
     }
 
-    /// Asks the server, without executing anything, whether templates write only to tables of the namespace: those that write, and
-    /// those that seem to read.
-    fn check_writes(
-        &self,
-        _templates: &[StatementTemplate],
-        _writes: &[usize],
-        _reads: &[usize],
-    ) -> Result<Vec<WriteCheck>, DriverError> {
+    /// Finds out, without executing anything, whether templates write only to tables of the namespace, or nowhere where they may only read.
+    fn check_writes(&self, _question: WriteQuestion) -> Result<Vec<WriteCheck>, DriverError> {
         Err(cannot_replay())
     }
 }

@@ -8,6 +8,7 @@
 
 mod administration;
 mod braces;
+pub mod calendar;
 pub mod contract;
 mod conversion;
 mod deadline;
@@ -21,6 +22,7 @@ mod keyed;
 mod lender;
 mod named;
 mod null;
+mod numbered;
 mod opened_once;
 mod ownership;
 mod progress;
@@ -51,10 +53,13 @@ pub use keyed::{KeyRange, KeyRangeNames, KeyedSchema, KeyedTable, OperationPlace
 pub use lender::{Lender, Loan};
 pub use named::{Placeholder, Positional};
 pub use null::NullDatabase;
+pub use numbered::{Quotes, check_literals};
 pub use opened_once::OpenedOnce;
 pub use ownership::{Admission, Marker, Occupant, Owner};
 pub use progress::Progress;
-pub use replay::{ReplayConnection, ReplayConnector, ReplayRequest, StatementTemplate, WriteCheck};
+pub use replay::{
+    ANY_STATEMENTS, Literal, ReplayConnection, ReplayConnector, ReplayRequest, StatementTemplate, WriteCheck, WriteQuestion,
+};
 pub use rows::{RowRef, Rows};
 pub use runtime::runtime;
 pub use schema::{Column, Direction, Operation, Order, Parameter, Schema, SchemaError, parse_part};

@@ -10,9 +10,9 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use crate::{
-    About, Admission, AsyncConnector, AsyncSession, BlockingConnector, BlockingSession, Database, Deadline, Description, Driver,
-    DriverError, Executing, Marker, Occupant, Operation, Progress, ReplayConnection, ReplayConnector, ReplayRequest, Request,
-    Rows, Schema, Sessions, Size, StatementTemplate, TargetUrl, WriteCheck, parse_part,
+    ANY_STATEMENTS, About, Admission, AsyncConnector, AsyncSession, BlockingConnector, BlockingSession, Database, Deadline,
+    Description, Driver, DriverError, Executing, Literal, Marker, Occupant, Operation, Progress, ReplayConnection,
+    ReplayConnector, ReplayRequest, Request, Rows, Schema, Sessions, Size, TargetUrl, WriteCheck, WriteQuestion, parse_part,
 };
 
 /// The null database. Options: `delay_ms` (each operation takes so long), `stall_at_ms` and `stall_ms` (all operations
@@ -60,7 +60,8 @@ impl Behaviour {
 
 impl Database for NullDatabase {
     fn about(&self) -> About {
-        About::embedded("null", "answers nothing at once; the ceiling of the engine")
+        let replays = Some(ANY_STATEMENTS);
+        About { replays, ..About::embedded("null", "answers nothing at once; the ceiling of the engine") }
     }
 
     fn open(&self, url: &TargetUrl) -> Result<Box<dyn Driver>, DriverError> {
@@ -174,8 +175,8 @@ impl Driver for NullDriver {
     }
 
     /// Nothing is written anywhere.
-    fn check_writes(&self, _: &[StatementTemplate], writes: &[usize], _: &[usize]) -> Result<Vec<WriteCheck>, DriverError> {
-        Ok(writes.iter().map(|template| WriteCheck { template: *template, problem: None }).collect())
+    fn check_writes(&self, question: WriteQuestion) -> Result<Vec<WriteCheck>, DriverError> {
+        Ok(question.writes.iter().map(|template| WriteCheck { template: *template, problem: None }).collect())
     }
 }
 
@@ -224,7 +225,7 @@ impl ReplayConnection for NullSession {
     fn execute<'a>(
         &'a self,
         _template: usize,
-        _literals: &'a [Option<String>],
+        _literals: &'a [Literal],
         _rows: &'a mut Rows,
     ) -> LocalBoxFuture<'a, Result<u64, DriverError>> {
         let duration = self.behaviour.duration(|| self.start.elapsed());

@@ -76,7 +76,7 @@ pub fn database(name: &str) -> PyResult<&'static dyn Database> {
 #[pyfunction]
 pub fn databases() -> String {
     let described = |database: &&dyn Database| {
-        let About { name, schemas, summary, embedded, in_memory, relational, bulk_load } = database.about();
+        let About { name, schemas, summary, embedded, in_memory, relational, bulk_load, replays } = database.about();
         json!({
             "name": name,
             "dialect": schemas,
@@ -85,6 +85,7 @@ pub fn databases() -> String {
             "in_memory": in_memory,
             "relational": relational,
             "bulk_load": bulk_load,
+            "replays": replays,
         })
     };
     written(&DATABASES.iter().map(described).collect::<Vec<_>>())

@@ -8,7 +8,7 @@ use arrow_array::ffi_stream::RecordBatchStreamReader;
 use arrow_pyarrow::PyArrowType;
 use pyo3::prelude::*;
 use sensorbench_driver::{
-    Driver, DriverError, Intent, Marker, Operation, Owner, RowRef, Schema, StatementTemplate, TargetUrl, ValueRef,
+    Driver, DriverError, Intent, Marker, Operation, Owner, RowRef, Schema, StatementTemplate, TargetUrl, ValueRef, WriteQuestion,
 };
 use sensorbench_engine::{Plan, ReplayPlan, TraceReader};
 use serde_json::json;
@@ -178,10 +178,19 @@ impl Target {
             .map_err(run_error)
     }
 
-    /// Whether templates write only to the namespace (JSON): those that write, and those that seem to read.
-    fn check_writes(&self, python: Python, templates: &str, writes: Vec<usize>, reads: Vec<usize>) -> PyResult<String> {
+    /// Whether templates write only to the namespace, or nowhere (JSON): those that write, and those that seem to read.
+    #[pyo3(signature = (templates, writes, reads, *, read_only))]
+    fn check_writes(
+        &self,
+        python: Python,
+        templates: &str,
+        writes: Vec<usize>,
+        reads: Vec<usize>,
+        read_only: bool,
+    ) -> PyResult<String> {
         let templates: Vec<StatementTemplate> = parsed(templates)?;
-        self.call(python, |driver| driver.check_writes(&templates, &writes, &reads)).map(|checks| written(&checks))
+        let question = WriteQuestion { templates: &templates, writes: &writes, reads: &reads, read_only };
+        self.call(python, |driver| driver.check_writes(question)).map(|checks| written(&checks))
     }
 
     fn run(&self, python: Python, plan: &str, tables: Vec<PyArrowType<RecordBatchStreamReader>>) -> PyResult<Run> {

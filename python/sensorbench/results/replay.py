@@ -29,6 +29,8 @@ class PlannedTemplate(SummaryPart):
     statement: str
     statements: int = Field(description="How many the trace has of it.")
     is_left_out: bool = Field(description="None of its statements were replayed (--reads-only).")
+    keyspace: str | None = Field(default=None, description="The keyspace that it was recorded in, where the trace says so.")
+    consistency: str | None = Field(default=None, description="The level that it was recorded with, where the trace says so.")
 
 
 class PlannedReplay(SummaryPart):

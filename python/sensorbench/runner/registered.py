@@ -9,7 +9,8 @@ from sensorbench import _engine
 @dataclass(frozen=True)
 class Database:
     """A database that is built in. `dialect` is the word in its schema files; one that is `in_memory` keeps all its data there;
-    `bulk_load` is what it has for much data at once, past its ordinary writes, if loading goes by that.
+    `bulk_load` is what it has for much data at once, past its ordinary writes, if loading goes by that; `replays` says whose recorded statements it
+    executes again, by the name that traces have, `any` if it looks at none.
     """
 
     name: str
@@ -19,6 +20,7 @@ class Database:
     in_memory: bool
     relational: bool
     bulk_load: str | None
+    replays: str | None
 
 
 def databases() -> dict[str, Database]:

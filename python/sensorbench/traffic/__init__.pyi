@@ -1,6 +1,6 @@
 from .anonymise import anonymise_trace, parse_positions, read_key
 from .describe import describe_trace
-from .formats import FORMATS, REPLAYABLE, import_logs
+from .formats import FORMATS, import_logs
 from .record import record_traffic, recordable
 from .trace import (
     STATEMENTS,
@@ -15,7 +15,6 @@ from .trace import (
 
 __all__ = [
     "FORMATS",
-    "REPLAYABLE",
     "STATEMENTS",
     "StatementWriter",
     "Template",

@@ -50,8 +50,6 @@ FORMATS = {
         PARQUET,
     )
 }
-# Whose statements a replay can send as they were recorded.
-REPLAYABLE = frozenset({CSVLOG.database})
 _FIRST_BYTES = 65_536
 # A log of MySQL that a server opened again without writing to it has its header of three lines twice.
 _FIRST_LINES = 8

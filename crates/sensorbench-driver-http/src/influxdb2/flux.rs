@@ -3,12 +3,11 @@
 use std::borrow::Cow;
 
 use sensorbench_driver::{
-    Column, ConversionError, DriverError, Operation, Parameter, Rows, SchemaError, Type, Value, ValueRef, parse_part,
+    Column, ConversionError, DriverError, Operation, Parameter, Rows, SchemaError, Type, Value, ValueRef, calendar, parse_part,
 };
 use serde::Deserialize;
 
 use crate::answer::push;
-use crate::calendar;
 use crate::connection::Call;
 use crate::json::Scalar;
 use crate::protocol::{AnswerState, Reading};

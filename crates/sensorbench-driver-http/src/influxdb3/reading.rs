@@ -1,12 +1,12 @@
 //! An operation that reads by SQL: its parameters are bound by the server, and its answer comes as JSON Lines, a row each.
 
 use sensorbench_driver::{
-    Column, ConversionError, DriverError, Operation, Parameter, Rows, Type, Value, ValueRef, parse_part, quoted as quoted_name,
+    Column, ConversionError, DriverError, Operation, Parameter, Rows, Type, Value, ValueRef, calendar, parse_part,
+    quoted as quoted_name,
 };
 use serde::Deserialize;
 
 use crate::answer::push;
-use crate::calendar;
 use crate::connection::Call;
 use crate::json::{Reader, Scalar};
 use crate::protocol::{AnswerState, Reading};

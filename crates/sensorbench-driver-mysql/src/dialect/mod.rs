@@ -20,7 +20,13 @@ pub use self::names::{MARKER_COMMENT, MARKER_TABLE, quoted};
 
 /// A relational server with the schemas of MySQL.
 pub const fn relational(name: &'static str, summary: &'static str) -> About {
-    About { schemas: "mysql", relational: true, bulk_load: Some("LOAD DATA LOCAL"), ..About::server(name, summary) }
+    About {
+        schemas: "mysql",
+        relational: true,
+        bulk_load: Some("LOAD DATA LOCAL"),
+        replays: Some("mysql"),
+        ..About::server(name, summary)
+    }
 }
 
 /// One database that speaks MySQL's protocol. Texts are SQL; `namespace` is the name of sensorbench's database, not quoted.
@@ -43,6 +49,32 @@ pub trait Dialect: Send + Sync {
     fn session_settings(&self) -> &'static str {
         "SET NAMES utf8mb4; \
     SET sql_mode = 'TRADITIONAL', time_zone = '+00:00', autocommit = 1 /*!80000 , information_schema_stats_expiry = 0 */"
+    }
+
+    /// What a session of a replay expects: text in UTF-8. Everything else is as the server gives it to any client.
+    fn replay_settings(&self) -> &'static str {
+        "SET NAMES utf8mb4"
+    }
+
+    /// Has the server refuse whatever a session would change.
+    fn read_only(&self) -> &'static str {
+        "SET SESSION TRANSACTION READ ONLY"
+    }
+
+    /// Tables of a database (`?`) that keep their rows in it: no views, and none whose engine has them elsewhere.
+    fn own_tables(&self) -> &'static str {
+        "SELECT table_name FROM information_schema.tables WHERE table_schema = ? AND table_type IN ('BASE TABLE', 'SYSTEM VERSIONED') \
+            AND engine NOT IN ('FEDERATED', 'CONNECT', 'SPIDER', 'MRG_MyISAM', 'S3')"
+    }
+
+    /// Triggers of the tables of a database (`?`): table and name.
+    fn triggers(&self) -> &'static str {
+        "SELECT event_object_table, trigger_name FROM information_schema.triggers WHERE event_object_schema = ?"
+    }
+
+    /// Names of the stored functions that the user may see.
+    fn stored_functions(&self) -> &'static str {
+        "SELECT DISTINCT routine_name FROM information_schema.routines WHERE routine_type = 'FUNCTION'"
     }
 
     /// What tells a server from others, should one address lead to several.

@@ -26,6 +26,8 @@ pub struct Link {
     /// Which database answers there.
     pub dialect: &'static dyn Dialect,
     pub server: Server,
+    /// Whether the URL names the namespace.
+    names_namespace: bool,
     opts: Opts,
     /// Who answered first.
     identity: OnceLock<String>,
@@ -49,14 +51,31 @@ impl Link {
             .prefer_socket(false)
             .stmt_cache_size(0)
             .into();
-        Ok(Self { dialect, server, opts, identity: OnceLock::new(), leads_to_several: AtomicBool::new(false) })
+        let names_namespace = url.option("namespace").is_some();
+        Ok(Self { dialect, server, names_namespace, opts, identity: OnceLock::new(), leads_to_several: AtomicBool::new(false) })
     }
 
     /// Logs in.
     pub async fn connect(&self) -> Result<Conn, DriverError> {
+        self.connect_with(self.dialect.session_settings()).await
+    }
+
+    /// Logs in as any client does. Statements find the tables of the namespace where the URL names it, else those of its database.
+    pub async fn connect_as_recorded(&self, read_only: bool) -> Result<Conn, DriverError> {
+        let mut connection = self.connect_with(self.dialect.replay_settings()).await?;
+        if self.names_namespace {
+            self.enter(&mut connection).await?;
+        }
+        if read_only {
+            connection.query_drop(self.dialect.read_only()).await.map_err(|error| self.error(error))?;
+        }
+        Ok(connection)
+    }
+
+    async fn connect_with(&self, settings: &str) -> Result<Conn, DriverError> {
         let connecting = async {
             let mut connection = Conn::new(self.opts.clone()).await?;
-            connection.query_drop(self.dialect.session_settings()).await?;
+            connection.query_drop(settings).await?;
             self.recognize(connection.query_first(self.dialect.identity()).await?.unwrap_or_default());
             Ok(connection)
         };
@@ -83,9 +102,14 @@ impl Link {
     /// Logs in and enters sensorbench's own database.
     pub async fn connect_inside(&self) -> Result<Conn, DriverError> {
         let mut connection = self.connect().await?;
+        self.enter(&mut connection).await?;
+        Ok(connection)
+    }
+
+    async fn enter(&self, connection: &mut Conn) -> Result<(), DriverError> {
         let namespace = &self.server.namespace;
         match connection.query_drop(self.dialect.enter(namespace)).await {
-            Ok(()) => Ok(connection),
+            Ok(()) => Ok(()),
             Err(Error::Server(error)) if error.code == UNKNOWN_DATABASE => Err(DriverError::Namespace(format!(
                 "{}: there is no database {namespace}; nothing was created there yet",
                 self.server.shown()

@@ -6,14 +6,18 @@ mod link;
 mod load;
 mod places;
 mod pool;
+mod replay;
 mod schema;
 mod session;
 mod statement;
 mod text;
 mod values;
+mod written;
 
 pub use link::Link;
 pub use load::load;
+pub use replay::Replayer;
 pub use schema::{check_tables, run};
 pub use session::{Connector, MAX_CONNECTIONS};
 pub use statement::Statement;
+pub use written::check_writes;

@@ -32,7 +32,7 @@ const LOCK_TIMEOUT: &str = "30s";
 
 /// A relational server with schemas of its own.
 pub const fn relational(name: &'static str, summary: &'static str) -> About {
-    About { relational: true, bulk_load: Some("binary COPY"), ..About::server(name, summary) }
+    About { relational: true, bulk_load: Some("binary COPY"), replays: Some("postgresql"), ..About::server(name, summary) }
 }
 
 /// How much data at once is loaded.

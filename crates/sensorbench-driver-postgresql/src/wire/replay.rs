@@ -11,7 +11,8 @@ use futures::TryStreamExt;
 use futures::future::LocalBoxFuture;
 use postgres_types::{Format, FromSql, IsNull, ToSql, Type as ServerType};
 use sensorbench_driver::{
-    DriverError, ReplayConnection, ReplayConnector, ReplayRequest, Rows, StatementTemplate, ValueRef, WriteCheck,
+    DriverError, Literal, ReplayConnection, ReplayConnector, ReplayRequest, Rows, StatementTemplate, ValueRef, WriteCheck,
+    check_literals,
 };
 use serde_json::Value as Json;
 use tokio_postgres::{Client, Error, Row, Statement};
@@ -53,15 +54,12 @@ impl ReplayConnection for Session {
     fn execute<'a>(
         &'a self,
         template: usize,
-        literals: &'a [Option<String>],
+        literals: &'a [Literal],
         rows: &'a mut Rows,
     ) -> LocalBoxFuture<'a, Result<u64, DriverError>> {
         Box::pin(async move {
             let statement = self.prepared(template).await?;
-            if statement.params().len() != literals.len() {
-                let (expected, found) = (statement.params().len(), literals.len());
-                return Err(DriverError::Data(format!("the statement has {expected} parameters, the trace {found} literals")));
-            }
+            check_literals(statement.params().len(), literals)?;
             let answered = self.answered(&statement, literals, rows).await;
             answered.map_err(|error| errors::statement_error(&self.target.place, error))
         })
@@ -87,8 +85,8 @@ impl Session {
         Ok(statement)
     }
 
-    async fn answered(&self, statement: &Statement, literals: &[Option<String>], rows: &mut Rows) -> Result<u64, Error> {
-        let bound = literals.iter().map(|literal| Literal(literal.as_deref()));
+    async fn answered(&self, statement: &Statement, literals: &[Literal], rows: &mut Rows) -> Result<u64, Error> {
+        let bound = literals.iter().map(|literal| Bound(literal.text()));
         let mut answer = pin!(self.client.query_raw(statement, bound).await?);
         let columns = statement.columns().len();
         while let Some(row) = answer.try_next().await? {
@@ -108,9 +106,9 @@ impl Session {
 
 /// A literal in the text form of whichever type the server takes it for.
 #[derive(Debug)]
-struct Literal<'a>(Option<&'a str>);
+struct Bound<'a>(Option<&'a str>);
 
-impl ToSql for Literal<'_> {
+impl ToSql for Bound<'_> {
     fn to_sql(&self, _: &ServerType, out: &mut BytesMut) -> Result<IsNull, Box<dyn StdError + Sync + Send>> {
         let Some(text) = self.0 else { return Ok(IsNull::Yes) };
         out.extend_from_slice(text.as_bytes());
@@ -194,7 +192,7 @@ async fn plan(client: &Client, template: &StatementTemplate) -> Result<Json, Err
     let explain = format!("EXPLAIN (GENERIC_PLAN, VERBOSE, FORMAT JSON) {}", template.statement);
     let statement = client.prepare(&explain).await?;
     // A generic plan does not look at values.
-    let nulls = statement.params().iter().map(|_| Literal(None));
+    let nulls = statement.params().iter().map(|_| Bound(None));
     let rows: Vec<Row> = client.query_raw(&statement, nulls).await?.try_collect().await?;
     let shown = rows.first().and_then(|row| row.try_get(0).ok());
     Ok(shown.and_then(|Raw(bytes)| serde_json::from_slice(bytes).ok()).unwrap_or(Json::Null))

@@ -1,8 +1,9 @@
-//! The literals of a recorded statement, as the text that a server reads them from.
+//! The literals of a recorded statement.
 
-/// Reads a JSON array of literals: texts lose their quotes, numbers and truth values stay as they are written (a number keeps all its
-/// digits), null is None. None where it is no such array.
-pub fn parse_literals(json: &str) -> Option<Vec<Option<String>>> {
+use sensorbench_driver::Literal;
+
+/// Reads a JSON array of literals: texts lose their quotes, numbers stay as they are written. None where it is no such array.
+pub fn parse_literals(json: &str) -> Option<Vec<Literal>> {
     let mut rest = json.trim().strip_prefix('[')?.trim_start();
     let mut literals = Vec::new();
     if let Some(end) = rest.strip_prefix(']') {
@@ -31,13 +32,12 @@ fn text_length(json: &str) -> Option<usize> {
     Some(end + 2)
 }
 
-#[expect(clippy::option_option, reason = "None: no literal; Some(None): null")]
-fn literal(written: &str) -> Option<Option<String>> {
+fn literal(written: &str) -> Option<Literal> {
     match written.as_bytes().first()? {
-        b'"' => serde_json::from_str(written).ok().map(Some),
-        b'n' => (written == "null").then_some(None),
-        b't' | b'f' => serde_json::from_str::<bool>(written).ok().map(|_| Some(written.to_owned())),
-        _ => serde_json::from_str::<serde_json::Number>(written).ok().map(|_| Some(written.to_owned())),
+        b'"' => serde_json::from_str(written).ok().map(Literal::Text),
+        b'n' => (written == "null").then_some(Literal::Null),
+        b't' | b'f' => serde_json::from_str(written).ok().map(Literal::Boolean),
+        _ => serde_json::from_str::<serde_json::Number>(written).ok().map(|_| Literal::Number(written.to_owned())),
     }
 }
 
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     fn parsed(json: &str) -> Option<Vec<String>> {
-        let shown = |literal: Option<String>| literal.unwrap_or_else(|| "NULL".to_owned());
+        let shown = |literal: Literal| literal.text().unwrap_or("NULL").to_owned();
         parse_literals(json).map(|literals| literals.into_iter().map(shown).collect())
     }
 
@@ -59,6 +59,11 @@ mod tests {
             words(&["1", "-2.50", "12345678901234567890.123456789"])
         );
         assert_eq!(parsed(r#"["a,b]", "say \"x\\\"", null, true,"é"]"#), words(&["a,b]", r#"say "x\""#, "NULL", "true", "é"]));
+    }
+
+    #[test]
+    fn a_text_of_digits_is_no_number() {
+        assert_eq!(parse_literals(r#"[5, "5"]"#), Some(vec![Literal::Number("5".to_owned()), Literal::Text("5".to_owned())]));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type, TimestampMicrosecondType};
 use arrow_array::{Array, RecordBatch, RecordBatchReader};
+use sensorbench_driver::Literal;
 use tokio::sync::mpsc;
 
 use super::literals::parse_literals;
@@ -30,7 +31,7 @@ pub(super) struct Statement {
     pub session: (u32, i32),
     pub transaction: Option<i64>,
     pub template: u16,
-    pub literals: Vec<Option<String>>,
+    pub literals: Vec<Literal>,
 }
 
 /// Reads all copies and hands on their statements until they are at their end, or nobody takes them any more. Returns what is wrong
@@ -184,7 +185,7 @@ mod tests {
         let all = read_all(&plan(&[0, 3]), vec![reader(&rows), reader(&rows)], &lengths).unwrap();
         let seen: Vec<_> = all.iter().map(|one| (one.k, one.after_origin_ns, one.session)).collect();
         assert_eq!(seen, [(0, 0, (0, 7)), (4, 3000, (1, 7)), (1, 5000, (0, 8)), (3, 15000, (0, 7)), (7, 18000, (1, 7))]);
-        assert_eq!(all[0].literals, [Some("1000".to_owned())]);
+        assert_eq!(all[0].literals, [Literal::Number("1000".to_owned())]);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 """How the statements of a replay came out beside how the same ones had come out when they were recorded."""
 
+from collections.abc import Collection
 from pathlib import Path
 
 import duckdb
@@ -10,7 +11,13 @@ from sensorbench.results.replay import ComparedAnswers, ComparedTemplate, Replay
 # The log and the trace are joined by the number of the statement's row, of all copies: in DuckDB, whose memory does not grow with their length.
 _COMPARED = """
 WITH recorded AS (
-    SELECT file_row_number AS number, template, rows, error IS NOT NULL AS failed, duration
+    SELECT
+        file_row_number AS number,
+        template,
+        -- Logs of rows that were sent say 0 of every write.
+        CASE WHEN rows > 0 OR NOT list_contains($writes::INTEGER[], template) THEN rows END AS rows,
+        error IS NOT NULL AS failed,
+        duration
     FROM read_parquet($statements, file_row_number = true)
 ), replayed AS (
     SELECT (k % $rows)::BIGINT AS number, outcome = 'ok' AS succeeded, outcome IN ('error', 'timeout') AS failed, rows
@@ -35,12 +42,13 @@ FROM joined JOIN durations USING (template) ORDER BY template
 """
 
 
-def compare(statements: Path, rows: int, run: RunResult) -> ReplayComparison:
+def compare(statements: Path, rows: int, writes: Collection[int], run: RunResult) -> ReplayComparison:
     """Compares a run that is over with the trace that it replayed.
 
     Args:
         statements: the file of the trace's statements.
         rows: how many the trace has.
+        writes: numbers of the templates that write.
         run: the replay, every statement of which was logged.
 
     Returns:
@@ -51,7 +59,8 @@ def compare(statements: Path, rows: int, run: RunResult) -> ReplayComparison:
     if not log.exists():
         return ReplayComparison(templates=[])
     with duckdb.connect() as workbench:
-        found = workbench.execute(_COMPARED, {"statements": str(statements), "log": str(log), "rows": max(1, rows)}).fetchall()
+        values = {"statements": str(statements), "log": str(log), "rows": max(1, rows), "writes": list(writes)}
+        found = workbench.execute(_COMPARED, values).fetchall()
     names = run.manifest.operations
     return ReplayComparison(
         templates=[

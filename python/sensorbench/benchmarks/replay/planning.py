@@ -1,6 +1,7 @@
 """The plan of a replay, and what is refused of it before anything is sent."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,15 +14,24 @@ from sensorbench.compat.targets import lasting_target
 from sensorbench.errors import UsageError
 from sensorbench.results.manifest import MEASURE
 from sensorbench.results.replay import PlannedTemplate, WritePermission
-from sensorbench.runner import Observer, TargetSpec, Variant, VariantSpec, make_variants
+from sensorbench.runner import Observer, TargetSpec, Variant, VariantSpec, databases, make_variants
 from sensorbench.schemas import Schema
 from sensorbench.schemas.schema_file import SchemaFile
-from sensorbench.traffic import REPLAYABLE, Trace, read_trace, statements_file
+from sensorbench.traffic import Trace, read_trace, statements_file
 
 # Later than this after its intended start, a statement counts as late (ms).
 LATE_AFTER_MS = 1.0
-# Of what is not read, transaction control changes nothing by itself.
+# Of what is not read, transaction control changes nothing by itself, if it has no words but these, and numbers: READ WRITE would take back
+# that a session may only read.
 _CONTROL = {"begin", "commit", "rollback"}
+_NO_CONTROL = re.compile(
+    r"\b(?!(?:abort|and|apply|batch|begin|chain|commit|committed|consistent|counter|deferrable|discard|end|exec|isolation|level|logged|multi"
+    r"|no|not|only|read|release|repeatable|rollback|serializable|snapshot|start|timestamp|transaction|uncommitted|unlogged|using|with|work"
+    r"|\d+)\b)\w+|[^\w\s,;$]",
+    re.IGNORECASE,
+)
+# The word of a driver that looks at no statements.
+_ANY_STATEMENTS = "any"
 # The option of a URL by which the tables of the statements are in a namespace of ours.
 _NAMESPACE_OPTION = "namespace"
 
@@ -31,6 +41,8 @@ class EngineTemplate(TypedDict):
 
     name: str
     statement: str
+    keyspace: str | None
+    consistency: str | None
 
 
 class EngineCopy(TypedDict):
@@ -89,6 +101,11 @@ class ReplayWork:
         return [number for number, template in enumerate(self.planned) if template.is_left_out]
 
     @property
+    def writing(self) -> list[int]:
+        """Numbers of the templates that write."""
+        return [number for number, template in enumerate(self.planned) if template.kind == "write"]
+
+    @property
     def expected_statements(self) -> int:
         """How many statements are replayed, of all copies."""
         return sum(int(self.sessions.statements[self.sessions.chosen(copy.share)].sum()) for copy in self.copies)
@@ -112,7 +129,15 @@ class ReplayWork:
 
     def engine_templates(self) -> list[EngineTemplate]:
         """The templates for the engine, in the order of their numbers."""
-        return [{"name": template.name, "statement": template.statement} for template in self.planned]
+        return [
+            {
+                "name": template.name,
+                "statement": template.statement,
+                "keyspace": template.keyspace,
+                "consistency": template.consistency,
+            }
+            for template in self.planned
+        ]
 
 
 def plan_replay(
@@ -137,15 +162,15 @@ def plan_replay(
         observers: called some times per second with the run and its snapshot.
 
     Raises:
-        UsageError: for a trace that cannot be read, writes that may not be replayed, or too few connections.
+        UsageError: for a trace that cannot be read, a target that does not take its statements, writes that may not be replayed, or too few
+            connections.
 
     """
     trace = read_trace(folder)
     target = lasting_target(target_text)
-    if trace.database not in REPLAYABLE:
-        raise UsageError(
-            f"{folder}: it was recorded from {trace.database}; only traces of {', '.join(REPLAYABLE)} can be replayed so far"
-        )
+    other = lasting_target(compare_with) if compare_with is not None else None
+    for each in (target, other) if other else (target,):
+        _check_taken(folder, trace, each)
     planned = _planned(trace, counts_of_templates(statements_file(folder)), reads_only=options.reads_only)
     changing = [template for template in planned if _may_change(template)]
     writes: WritePermission = "none"
@@ -175,7 +200,23 @@ def plan_replay(
         writes,
         options.connections or needed + needed // 4 + 1,
         observers,
-        _variant(folder, lasting_target(compare_with), out, "compared") if compare_with is not None else None,
+        _variant(folder, other, out, "compared") if other else None,
+    )
+
+
+def _check_taken(folder: Path, trace: Trace, target: TargetSpec) -> None:
+    """Raises UsageError where the statements of a trace are not those that a target takes."""
+    if target.database.replays in {_ANY_STATEMENTS, trace.database}:
+        return
+    taking = [database.name for database in databases().values() if database.replays == trace.database]
+    if not taking:
+        known = {database.replays for database in databases().values() if database.replays} - {_ANY_STATEMENTS}
+        raise UsageError(
+            f"{folder}: it was recorded from {trace.database}; only traces of {', '.join(sorted(known))} can be replayed so far"
+        )
+    raise UsageError(
+        f"--target {target.text}: {target.database.name} does not take the statements of {folder}: it was recorded from {trace.database}; "
+        f"expected a target of {', '.join(taking)}"
     )
 
 
@@ -186,25 +227,30 @@ def _variant(folder: Path, target: TargetSpec, out: Path, label: str = "") -> Va
 
 
 def check_target(work: ReplayWork, target: Target) -> None:
-    """Raises UsageError where writes would not stay in a namespace of ours, or the target cannot be replayed at; nothing is changed or
-    executed.
+    """Raises UsageError where writes would not stay in a namespace of ours, or where something writes though all seems to read; nothing is changed
+    or executed.
     """
-    guarded = work.planned if work.writes == "namespace" else []
+    guarded, read_only = ([] if work.writes == "owner" else work.planned), work.writes == "none"
     at = f"--target {work.variant.target.text}"
     namespace = work.variant.namespace_at_url
-    if guarded and target.marker() is None:
+    if work.writes == "namespace" and target.marker() is None:
         raise UsageError(
             f"{at}: sensorbench did not create the namespace {namespace}, so writes are not replayed there; name one that a run "
             "of sensorbench left, replay reads alone (--reads-only), or let the statements write (--allow-writes)"
         )
     changing = [number for number, template in enumerate(guarded) if _may_change(template)]
     reading = [number for number, template in enumerate(guarded) if template.kind == "read"]
-    for check in json.loads(target.check_writes(json.dumps(work.engine_templates()), changing, reading)):
+    for check in json.loads(target.check_writes(json.dumps(work.engine_templates()), changing, reading, read_only=read_only)):
         if check["problem"] is not None:
             template = work.planned[check["template"]]
+            advice = (
+                "call it a write in trace.json and leave it out (--reads-only)"
+                if template.kind == "read"
+                else "replay reads alone (--reads-only)"
+            )
             raise UsageError(
-                f"{at}: template {template.name} is not replayed: {check['problem']}: {_short(template.statement)}; replay reads "
-                "alone (--reads-only), or let the statements write (--allow-writes)"
+                f"{at}: template {template.name} is not replayed: {check['problem']}: {_short(template.statement)}; {advice}, or let the "
+                "statements write (--allow-writes)"
             )
 
 
@@ -219,6 +265,8 @@ def _planned(trace: Trace, counts: Mapping[int, int], *, reads_only: bool) -> li
             name=f"t{number:0{width}}",
             kind=by_number[number].kind,
             statement=by_number[number].statement,
+            keyspace=by_number[number].keyspace,
+            consistency=by_number[number].consistency,
             statements=counts.get(number, 0),
             is_left_out=reads_only and by_number[number].kind != "read",
         )
@@ -227,12 +275,10 @@ def _planned(trace: Trace, counts: Mapping[int, int], *, reads_only: bool) -> li
 
 
 def _may_change(template: PlannedTemplate) -> bool:
-    """Whether statements of a template may change something, as far as its kind says. A transaction that is begun as READ WRITE would
-    take back that the session may only read.
-    """
+    """Whether statements of a template may change something, as far as its kind says."""
     if template.is_left_out or not template.statements or template.kind == "read":
         return False
-    return template.kind not in _CONTROL or "write" in template.statement.lower()
+    return template.kind not in _CONTROL or _NO_CONTROL.search(template.statement) is not None
 
 
 def _refusal(folder: Path, changing: Sequence[PlannedTemplate]) -> str:

@@ -66,7 +66,7 @@ class ReplayBenchmark(Benchmark[ReplayWork, ReplayManifest, ManifestWriter[Repla
             for variant, folder in zip(variants, (RUN_FOLDER, OTHER_RUN_FOLDER), strict=False)
         ]
         with context.progress.task("comparing with what was recorded"):
-            compared = compare(plan.statements, plan.sessions.rows, runs[0])
+            compared = compare(plan.statements, plan.sessions.rows, plan.writing, runs[0])
             if len(runs) > 1:
                 compared = compared.model_copy(update={"answers": compare_answers(*runs)})
             write_comparison(context.folder, compared)

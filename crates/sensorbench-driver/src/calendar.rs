@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-const US_OF_DAY: i64 = 86_400_000_000;
+/// Microseconds of a day.
+pub const US_OF_DAY: i64 = 86_400_000_000;
 
 /// A time in µs since 1970 as a date and a time of day, with all six digits of its fraction.
 pub fn written(time_us: i64) -> String {
