@@ -35,6 +35,7 @@ def tsbs_page(summary: TsbsSummary, result: TsbsResult, printed: str) -> Page:
             _loads(summary.result.loads),
             _queries(summary.result.queries),
             _answers(summary),
+            _caveats(plan.caveats, summary.result.queries),
             _left_out(plan.inexpressible),
             parts.errors([kind for health in summary.result.client_health.values() for kind in health.error_kinds]),
             Section("printed", "In TSBS's own words", [Code(printed)]) if printed else None,
@@ -138,6 +139,18 @@ def _left_out(inexpressible: dict[str, dict[str, str]]) -> Section | None:
     """Queries that targets cannot express."""
     lines = [f"{formatting.variant(variant)}, {name}: {why}" for variant, of in inexpressible.items() for name, why in of.items()]
     return Section("left_out", "Queries that cannot be expressed", [Items(lines)]) if lines else None
+
+
+def _caveats(caveats: dict[str, list[str]], queries: list[TsbsQueries]) -> Section | None:
+    """What figures do not say: where all answers were empty, and what is known of TSBS's queries."""
+    empty = [
+        f"{of.query}, {formatting.variant(of.variant)}: every answer was empty, so that its times say little"
+        for of in queries
+        if of.ok and not of.rows
+    ]
+    known = [f"{name}: {text}" for name, texts in caveats.items() for text in texts]
+    lines = [*empty, *known]
+    return Section("caveats", "What these figures do not say", [Items(lines)]) if lines else None
 
 
 def _setup(summary: TsbsSummary) -> list[tuple[Line, Line]]:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from sensorbench.compat.drive import drive
+from sensorbench.compat.tsbs.caveats import DEGENERATE, caveats_of
 from sensorbench.compat.tsbs.options import TsbsRunOptions
 from sensorbench.compat.tsbs.plan import NOT_IN_SCRIPTS, AtTargets, all_queries, inexpressible, planned_tsbs, workload_of
 from sensorbench.errors import UsageError
@@ -86,6 +87,9 @@ def plan_tsbs_run(
     for variant, reasons in left_out.items():
         for name, why in reasons.items():
             progress.warn(f"{variant} leaves out {name}: {why}")
+    for name in queries:
+        if name in DEGENERATE:
+            progress.warn(f"{name}: {DEGENERATE[name]}")
     plan = TsbsRunPlan(options, at, queries, left_out, observers)
     if nobody := [name for name in queries if not plan.variants_of(name)]:
         raise UsageError(f"--queries {nobody[0]}: no target can express it; leave it out")
@@ -124,6 +128,7 @@ class TsbsRunBenchmark(Benchmark[TsbsRunPlan, TsbsManifest, RunsWriter[TsbsManif
                     "max_queries": options.max_queries,
                     "max_rps": options.max_rps,
                     "inexpressible": plan.inexpressible,
+                    "caveats": caveats_of(options.use_case, plan.queries),
                 }
             ),
             variants=[
