@@ -153,14 +153,12 @@ def test_references_are_what_plain_loops_find(iot: Dataset) -> None:
             start, before = None, None
             for bucket, velocities in sorted(of_truck.items()):
                 drives = sum(velocities) / len(velocities) > 25.0
-                if before is not None and drives != before:
-                    day = (start or bucket).replace(hour=0, minute=0)
-                    if drives:
-                        start = bucket
-                        sessions.setdefault((tags[zone][0], bucket.replace(hour=0, minute=0)), [])
-                    elif start is not None:
-                        sessions[tags[zone][0], day].append((bucket - start).total_seconds())
-                        start = None
+                if drives and before is False:
+                    start = bucket
+                    # A day has its row also where none of its sessions ends.
+                    sessions.setdefault((tags[zone][0], start.replace(hour=0, minute=0)), [])
+                elif start is not None and not drives and before:
+                    sessions[tags[zone][0], start.replace(hour=0, minute=0)].append((bucket - start).total_seconds())
                 before = drives
         found = answer(connection, "avg-daily-driving-session-calibrated", {"velocity": 25.0})
         assert found == [
