@@ -4,7 +4,7 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -302,6 +302,12 @@ class DatasetWriter:
             writer = RelationWriter(parquet)
             yield writer
         self._add_relation(name, file, writer.rows, schema)
+
+    @contextmanager
+    def writing_all(self, schemas: dict[str, pa.Schema]) -> Iterator[dict[str, "RelationWriter"]]:
+        """Writes several relations batch by batch, beside one another."""
+        with ExitStack() as stack:
+            yield {name: stack.enter_context(self.writing(name, schema)) for name, schema in schemas.items()}
 
     def add_generated(self, readings: Readings, schema: pa.Schema, generator: Callable[[], Generator], write: WriteFiles) -> None:
         """Has readings generated and written, by `write`, which may send `generator` elsewhere."""
