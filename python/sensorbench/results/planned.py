@@ -427,6 +427,10 @@ class PlannedTsbs(SummaryPart):
     inexpressible: dict[str, dict[str, str]] = Field(
         default={}, description="Queries that the schema of a variant cannot express, by variant, with why not."
     )
+    whole_answers: dict[str, int] = Field(
+        default={},
+        description="Rows of all answers together if each is a whole fleet, by query; of queries that should select trucks of it.",
+    )
     caveats: dict[str, list[str]] = Field(
         default={}, description="What figures of a query do not say, here or in what others published of TSBS, by query."
     )
