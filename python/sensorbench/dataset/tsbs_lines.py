@@ -66,7 +66,8 @@ def lines_of_trucks(connection: duckdb.DuckDBPyConnection, rows_a_batch: int) ->
 def _lines_of_measurement(measurement: str, fields: tuple[str, ...]) -> str:
     """SQL of the lines of a measurement, with their numbers."""
     tags = ", ".join(f"',{tag}=', {tag}" for tag in TRUCK_TEXTS)
-    values = [f"'{name}=' || {f"CAST({name} AS BIGINT) || 'i'" if name in _WHOLE else name}" for name in (*TRUCK_NUMBERS, *fields)]
+    names = (*TRUCK_NUMBERS, *fields)
+    values = [f"'{name}=' || CAST({name} AS BIGINT) || 'i'" if name in _WHOLE else f"'{name}=' || {name}" for name in names]
     return (
         f"SELECT {ARRIVAL}, concat('{measurement}', {tags}, ' ', concat_ws(',', {', '.join(values)}), ' ', epoch_us(time) * 1000, chr(10)) AS line "
         f"FROM {measurement} JOIN {TRUCKS} USING (site, zone)"
