@@ -133,7 +133,12 @@ def test_trucks_are_loaded_and_the_report_says_what_means_nothing(cli: Cli, tmp_
     assert "stationary-trucks: the answer is always empty at TSBS's limit" in " ".join(ended.err.split())
     summary = content(tmp_path / "run" / "summary.json")
     assert summary["answers_equal"] is True
-    assert [of["query"] for of in summary["result"]["queries"]] == ["high-load", "stationary-trucks", "long-driving-sessions", "daily-activity"]
+    assert [of["query"] for of in summary["result"]["queries"]] == [
+        "high-load",
+        "stationary-trucks",
+        "long-driving-sessions",
+        "daily-activity",
+    ]
     queries = {of["query"] for of in summary["result"]["queries"]}
     assert set(summary["result"]["plan"]["caveats"]) == {*queries, "all queries"}
     page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from datetime import datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 
 import duckdb
@@ -60,7 +61,9 @@ def test_both_measurements_arrive_in_one_order_and_the_narrow_form_has_what_is_n
             assert connection.sql(f"SELECT arrival FROM {relation}").fetchall() == sorted(
                 connection.sql(f"SELECT DISTINCT arrival FROM {relation}").fetchall()
             )
-            assert connection.sql(f"SELECT count(*) FROM {relation} JOIN trucks USING (site, zone)").fetchall() == [(rows[relation],)]
+            assert connection.sql(f"SELECT count(*) FROM {relation} JOIN trucks USING (site, zone)").fetchall() == [
+                (rows[relation],)
+            ]
         assert connection.sql("SELECT arrival FROM readings INTERSECT SELECT arrival FROM diagnostics").fetchall() == []
         not_null = {
             f"{relation}.{field}": connection.sql(f"SELECT count({field}), sum({field}) FROM {relation}").fetchall()[0]
@@ -109,7 +112,9 @@ def test_the_data_and_the_calibrated_limits_are_as_tsbs_has_them(tmp_path: Path)
         ).fetchall()
         expected = [("F-150", 0.64, 0.60), ("G-2000", 0.10, 0.0), ("H-2", 0.73, 0.70)]
         assert [name for name, *_ in heavy] == [name for name, *_ in expected]
-        assert [share for row in heavy for share in row[1:]] == pytest.approx([share for row in expected for share in row[1:]], abs=0.02)
+        assert [share for row in heavy for share in row[1:]] == pytest.approx(
+            [share for row in expected for share in row[1:]], abs=0.02
+        )
         metrics = connection.sql("SELECT count(*) FROM measurements").fetchall()[0][0]
         assert metrics / (trucks * epochs) == pytest.approx(8.84, abs=0.05)
         fleets = dict(connection.sql("SELECT site, count(*) FROM trucks GROUP BY site").fetchall())
@@ -162,7 +167,8 @@ def test_references_are_what_plain_loops_find(iot: Dataset) -> None:
                 before = drives
         found = answer(connection, "avg-daily-driving-session-calibrated", {"velocity": 25.0})
         assert found == [
-            (name, day, pytest.approx(sum(lengths) / len(lengths)) if lengths else None) for (name, day), lengths in sorted(sessions.items())
+            (name, day, pytest.approx(sum(lengths) / len(lengths)) if lengths else None)
+            for (name, day), lengths in sorted(sessions.items())
         ]
         assert len(found) > 16
 
@@ -175,16 +181,20 @@ def test_references_are_what_plain_loops_find(iot: Dataset) -> None:
         low = {fleet: answer(connection, "low-fuel", {"fleet": fleet, "limit": 0.1}) for fleet in range(1, 5)}
         for fleet, answered in low.items():
             expected = {
-                (*tags[zone][:2], state) for zone, (_, state) in newest.items() if tags[zone][2] == fleet and state is not None and state < 0.1
+                (*tags[zone][:2], state)
+                for zone, (_, state) in newest.items()
+                if tags[zone][2] == fleet and state is not None and state < 0.1
             }
             assert (set(answered), len(answered)) == (expected, len(expected))
         assert 0 < sum(map(len, low.values())) < 16
         breakdowns: dict[str, int] = defaultdict(int)
         for zone, of_truck in broken.items():
             are = [sum(flags) >= len(flags) / 2 for _, flags in sorted(of_truck.items())]
-            breakdowns[tags[zone][3]] += sum(not now and then for now, then in zip(are, are[1:], strict=False))
+            breakdowns[tags[zone][3]] += sum(not now and then for now, then in pairwise(are))
         assert dict(answer(connection, "breakdown-frequency", {"share": 0.5})) == breakdowns
-        by_arrival = connection.sql("SELECT count(*) FROM (SELECT time < lag(time) OVER (PARTITION BY zone ORDER BY arrival) AS late FROM readings) WHERE late")
+        by_arrival = connection.sql(
+            "SELECT count(*) FROM (SELECT time < lag(time) OVER (PARTITION BY zone ORDER BY arrival) AS late FROM readings) WHERE late"
+        )
         assert by_arrival.fetchall()[0][0] > 0
 
 

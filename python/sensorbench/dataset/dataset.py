@@ -94,9 +94,7 @@ ARTICLE_READINGS = Readings(ARTICLES, ("id",), None)
 # Rows of TSBS, each with all metrics of a host at a time.
 CPU_READINGS = Readings(CPU, ("site", "zone"), "time", is_wide=True)
 # Rows of TSBS's trucks, and their numbers in the order of arrival over both relations.
-TRUCK_READINGS = Readings(
-    "readings", ("site", "zone"), "time", is_wide=True, valueless=("arrival",), beside=("diagnostics",)
-)
+TRUCK_READINGS = Readings("readings", ("site", "zone"), "time", is_wide=True, valueless=("arrival",), beside=("diagnostics",))
 READINGS = (MEASUREMENT_READINGS, LOG_READINGS, ARTICLE_READINGS, CPU_READINGS, TRUCK_READINGS)
 
 

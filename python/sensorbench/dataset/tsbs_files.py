@@ -240,9 +240,7 @@ def _rows_of_lines(file: _File, blocks: Iterator[list[bytes]], taker: "_Taker | 
                 continue
             parts = line.split(b" ")
             if len(parts) != 3:
-                _refuse(
-                    taker, number, line, "expected a measurement with tags, fields and a time, with a blank between each"
-                )
+                _refuse(taker, number, line, "expected a measurement with tags, fields and a time, with a blank between each")
                 continue
             tags, fields, ns = parts
             try:

@@ -61,7 +61,9 @@ LAYOUTS = (
         site_is="the number of the host's region, 1 to 9, in TSBS's order",
         has_gaps=False,
         # A row may lack fields.
-        schemas={CPU: pa.schema([field if field.name in CPU_READINGS.key else field.with_nullable(True) for field in CPU_SCHEMA])},
+        schemas={
+            CPU: pa.schema([field if field.name in CPU_READINGS.key else field.with_nullable(True) for field in CPU_SCHEMA])
+        },
         fields={CPU: CPU_FIELDS},
         narrow=narrow_view(CPU, CPU_FIELDS),
     ),
@@ -136,7 +138,9 @@ class Devices:
             float(values.get(tag, 0))
         known = self._tags.get(int(number), {})
         if any(known.get(tag, value) != value for tag, value in values.items()):
-            raise ValueError(f"{values[name_tag]} has other tags than in a row before; expected one set of tags for each {layout.prefix[:-1]}")
+            raise ValueError(
+                f"{values[name_tag]} has other tags than in a row before; expected one set of tags for each {layout.prefix[:-1]}"
+            )
         self._tags[int(number)] = known | values
         return int(number)
 

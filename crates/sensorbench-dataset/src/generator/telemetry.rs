@@ -281,7 +281,9 @@ mod tests {
     #[test]
     fn disorder_vanishes_in_time_when_there_are_many_trucks() {
         // Share of rows that are older than the newest of their measurement, by trucks.
-        for (trucks, epochs, expected, tolerance) in [(1, 40_000, 0.19, 0.03), (10, 8_000, 0.126, 0.03), (100, 1_000, 0.016, 0.01)] {
+        for (trucks, epochs, expected, tolerance) in
+            [(1, 40_000, 0.19, 0.03), (10, 8_000, 0.126, 0.03), (100, 1_000, 0.016, 0.01)]
+        {
             let mut newest = i64::MIN;
             let rows = rows(&batches(plan(trucks, epochs, 0), 2));
             let late = rows.iter().filter(|row| {
@@ -320,7 +322,9 @@ mod tests {
         let batches = batches(plan(10, 1000, 0), 1);
         let values = batches.iter().flat_map(|batch| {
             let column = batch.column(5).as_primitive::<Float64Type>();
-            (0..column.len()).map(|row| if column.is_null(row) { u64::MAX } else { column.value(row).to_bits() }).collect::<Vec<_>>()
+            (0..column.len())
+                .map(|row| if column.is_null(row) { u64::MAX } else { column.value(row).to_bits() })
+                .collect::<Vec<_>>()
         });
         let sum = values.fold(0u64, |sum, value| sum.rotate_left(1) ^ value);
         assert_eq!((rows(&batches).len(), sum), (0, 0));

@@ -127,9 +127,9 @@ mod tests {
     use arrow_array::types::{Float64Type, Int32Type, TimestampMicrosecondType};
 
     use super::*;
+    use crate::generator::GeneratedRows;
     use crate::generator::fields::Change;
     use crate::generator::starts::REMEMBERED_PARTS;
-    use crate::generator::GeneratedRows;
 
     fn plan(hosts: u64, epochs: u64, fields: usize) -> WalksPlan {
         let field = |number| FieldPlan {

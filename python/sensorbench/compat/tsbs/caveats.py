@@ -43,7 +43,10 @@ _IN_ALL = {
 }
 _OF_QUERY = {
     **dict.fromkeys(
-        [f"single-groupby-{metrics}-{hosts}-{hours}" for metrics, hosts, hours in ((1, 1, 1), (1, 1, 12), (1, 8, 1), (5, 1, 1), (5, 1, 12), (5, 8, 1))],
+        [
+            f"single-groupby-{metrics}-{hosts}-{hours}"
+            for metrics, hosts, hours in ((1, 1, 1), (1, 1, 12), (1, 8, 1), (5, 1, 1), (5, 1, 12), (5, 8, 1))
+        ],
         _SINGLE_GROUPBY,
     ),
     **dict.fromkeys(["cpu-max-all-1", "cpu-max-all-8"], _CPU_MAX),
@@ -72,7 +75,11 @@ _OF_QUERY = {
 def caveats_of(use_case: str, queries: Sequence[str]) -> dict[str, list[str]]:
     """What figures of queries do not say, by query, and at last what concerns them all, as `all queries`."""
     known = {
-        name: [text[0].upper() + text[1:] + "." if source is DEGENERATE else text for source in (DEGENERATE, _OF_QUERY) if (text := source.get(name))]
+        name: [
+            text[0].upper() + text[1:] + "." if source is DEGENERATE else text
+            for source in (DEGENERATE, _OF_QUERY)
+            if (text := source.get(name))
+        ]
         for name in queries
     }
     return {**{name: texts for name, texts in known.items() if texts}, "all queries": [_IN_ALL[use_case]]}

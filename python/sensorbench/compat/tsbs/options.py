@@ -53,7 +53,8 @@ class TsbsRunOptions(TsbsOptions):
     """Which queries are executed, and how."""
 
     queries: Annotated[tuple[str, ...], parsed(_names)] = option(
-        "", "Kinds of queries by TSBS's names: lastpoint,high-cpu-1. If not given, those of TSBS's scripts, and the calibrated ones."
+        "",
+        "Kinds of queries by TSBS's names: lastpoint,high-cpu-1. If not given, those of TSBS's scripts, and the calibrated ones.",
     )
     max_queries: int = option(QUERIES, "Queries of each kind.", ge=1)
     max_rps: Rate | None = option(None, "Queries per second that come whether or not others are answered (an open loop).")

@@ -84,7 +84,9 @@ def variants_of(options: TsbsOptions, folder: Path) -> list[Variant]:
     specs = []
     for text in options.targets:
         target = lasting_target(text)
-        schema = load_schema(options.schema_name, operations=USE_CASES[options.use_case].operations, database=target.database.dialect)
+        schema = load_schema(
+            options.schema_name, operations=USE_CASES[options.use_case].operations, database=target.database.dialect
+        )
         specs.append(VariantSpec(target, schema, operations=tuple(schema.file.operation)))
     return make_variants(specs, folder / DATA_FOLDER)
 
