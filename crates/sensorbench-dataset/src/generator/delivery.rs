@@ -91,11 +91,11 @@ impl<R> Delivery<R> {
             fates.push(fate(random.split(position as u64), self.waiting_rows.len() > promised));
         }
         let mut unit = Vec::with_capacity(ROWS_A_UNIT);
+        let mut skipped = 0;
         for place in 0..ROWS_A_UNIT {
-            let mut position = place;
             let row = loop {
                 // Positions behind the last have no fate of their own: their rows come as they are.
-                let fate = fates.get(position);
+                let fate = fates.get(place + skipped);
                 let row = if fate.is_some_and(|fate| fate.is_of_waiting) { self.waiting_rows.pop_front() } else { rows.next() };
                 let Some(row) = row else { return unit };
                 match fate {
@@ -103,7 +103,7 @@ impl<R> Delivery<R> {
                     Some(fate) if fate.is_late => self.waiting_rows.push_back(row),
                     _ => break row,
                 }
-                position += 1;
+                skipped += 1;
             };
             // What a row lacks is told by its place, not by its position.
             let Fate { lost_field, lost_tag, .. } = fates[place];
