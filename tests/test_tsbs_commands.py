@@ -117,7 +117,7 @@ def test_queries_are_answered_and_printed_as_tsbs_does(cli: Cli, loaded: Path, t
 
 
 def test_trucks_are_loaded_and_the_report_says_what_means_nothing(cli: Cli, tmp_path: Path) -> None:
-    data = ("--use-case", "iot", "--scale", "20", "--timestamp-end", "2016-01-01T06:00:00Z", "--log-interval", "1m")
+    data = ("--use-case", "iot", "--scale", "20", "--timestamp-end", "2016-01-01T08:00:00Z", "--log-interval", "10s")
     target = ("--target", f"duckdb:{tmp_path}/trucks.db")
     ended = cli("tsbs", "load", *data, *target, "--out", tmp_path / "load")
     assert ended.exit_code == 0, ended.err
@@ -125,12 +125,12 @@ def test_trucks_are_loaded_and_the_report_says_what_means_nothing(cli: Cli, tmp_
     found = {what: int(count) for count, what, *_ in LOADED.findall(ended.out)}
     assert found == {"metrics": plan["metrics"], "rows": plan["rows"]}
     # A tenth of the rows is lost; those of readings have seven values, those of diagnostics three.
-    assert plan["rows"] == pytest.approx(0.9 * 2 * 20 * 360, rel=0.02)
+    assert plan["rows"] == pytest.approx(0.9 * 2 * 20 * 2880, rel=0.01)
     assert plan["metrics"] == pytest.approx(5 * plan["rows"], rel=0.01)
     chosen = ("--queries", "stationary-trucks,high-load,long-driving-sessions,daily-activity", "--max-queries", "4")
     ended = cli("tsbs", "run", *data, *target, *chosen, "--out", tmp_path / "run")
     assert ended.exit_code == 0, ended.err
-    assert "stationary-trucks: the answer is always empty at TSBS's limit" in " ".join(ended.err.split())
+    assert "stationary-trucks: the answer is always empty at TSBS's limit and interval" in " ".join(ended.err.split())
     summary = content(tmp_path / "run" / "summary.json")
     assert summary["answers_equal"] is True
     assert [of["query"] for of in summary["result"]["queries"]] == [

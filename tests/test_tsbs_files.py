@@ -214,7 +214,7 @@ def test_rows_of_trucks_keep_their_order_and_may_lack_a_tag(tmp_path: Path, cont
     ("content", "number", "why"),
     [
         (TRUCK_LINES.replace("fleet=North", "fleet=Up", 1), 2, "fleet=Up; expected one of East"),
-        (TRUCK_LINES.replace("driver=Seth", "driver=Andy", 1), 2, "other tags than in a row before"),
+        (TRUCK_LINES.replace("fleet=North,driver=Seth", "fleet=North,driver=Andy", 1), 2, "other tags than in a row before"),
         (TRUCK_LINES.replace("velocity=3,", "velocity=fast,", 1), 1, "7 numbers"),
         (TRUCK_LINES.replace(",fleet=North", ""), 1, "no row of truck_7 has the tag fleet"),
         (TRUCK_LINES.replace("name=truck_7", "name=host_7", 1), 1, "expected truck_ and a number"),

@@ -8,18 +8,18 @@ from collections.abc import Sequence
 
 # With TSBS's limits, at one row in 10 s.
 DEGENERATE = {
-    "stationary-trucks": "the answer is always empty at TSBS's limit; stationary-trucks-calibrated asks with one that tells trucks apart",
+    "stationary-trucks": "the answer is always empty at TSBS's limit and interval; stationary-trucks-calibrated asks with one that tells trucks apart",
     "long-driving-sessions": (
-        "the answer is always the whole fleet at TSBS's limits; long-driving-sessions-calibrated asks with some that tell trucks apart"
+        "the answer is always the whole fleet at TSBS's limits and interval; long-driving-sessions-calibrated asks with some that tell trucks apart"
     ),
     "long-daily-sessions": (
-        "the answer is always the whole fleet at TSBS's limits; long-daily-sessions-calibrated asks with some that tell trucks apart"
+        "the answer is always the whole fleet at TSBS's limits and interval; long-daily-sessions-calibrated asks with some that tell trucks apart"
     ),
     "avg-daily-driving-session": (
-        "trucks drive almost always at TSBS's limit, so that hardly a session begins; avg-daily-driving-session-calibrated asks with one that has many"
+        "trucks drive almost always at TSBS's limit and interval, so that hardly a session begins; avg-daily-driving-session-calibrated asks with one that has many"
     ),
     "avg-daily-driving-duration": (
-        "all trucks drive 24 hours a day at TSBS's limit; avg-daily-driving-duration-calibrated asks with one that tells trucks apart"
+        "all trucks drive 24 hours a day at TSBS's limit and interval; avg-daily-driving-duration-calibrated asks with one that tells trucks apart"
     ),
     "breakdown-frequency-as-written": (
         "a truck counts as broken when no status of ten minutes is missing, because TSBS counts results of a comparison that are not null; "
