@@ -228,5 +228,7 @@ def test_a_bad_line_of_a_truck_is_named(tmp_path: Path, content: str, number: in
 def test_files_of_both_use_cases_are_not_one_dataset(tmp_path: Path) -> None:
     for name, content in (("cpu.txt", PAIRS), ("trucks.txt", TRUCK_PAIRS)):
         (tmp_path / name).write_text(content, encoding="utf-8")
-    with pytest.raises(UsageError, match=r"trucks\.txt: it has readings and diagnostics of trucks, and .*cpu\.txt has CPU metrics"):
+    with pytest.raises(
+        UsageError, match=r"trucks\.txt: it has readings and diagnostics of trucks, and .*cpu\.txt has CPU metrics"
+    ):
         import_files([str(tmp_path / "cpu.txt"), str(tmp_path / "trucks.txt")], tmp_path / "imported", skip_bad_rows=False)
