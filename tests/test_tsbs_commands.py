@@ -132,6 +132,7 @@ def test_trucks_are_loaded_and_the_report_says_what_means_nothing(cli: Cli, tmp_
     assert ended.exit_code == 0, ended.err
     assert "stationary-trucks: the answer is always empty at TSBS's limit and interval" in " ".join(ended.err.split())
     summary = content(tmp_path / "run" / "summary.json")
+    jsonschema.validate(summary, json_schemas()["tsbs-summary"])
     assert summary["answers_equal"] is True
     assert [of["query"] for of in summary["result"]["queries"]] == [
         "high-load",

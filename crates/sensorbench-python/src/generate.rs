@@ -72,9 +72,9 @@ pub fn generate_hosts(hosts: u64, seed: u64) -> Generator {
 #[pyfunction]
 pub fn generate_telemetry(plan: &str, seed: u64) -> PyResult<Generator> {
     let plan: TelemetryPlan = parsed(plan)?;
-    let most = Telemetry::MOST_FIELDS;
-    if plan.fields.len() > most {
-        return Err(DataError::new_err(format!("a measurement of {} fields; expected at most {most}", plan.fields.len())));
+    let (fields, max_fields) = (plan.fields.len(), Telemetry::MAX_FIELDS);
+    if fields > max_fields {
+        return Err(DataError::new_err(format!("a measurement of {fields} fields; expected at most {max_fields}")));
     }
     Ok(Generator(Arc::new(Telemetry::new(plan, seed))))
 }

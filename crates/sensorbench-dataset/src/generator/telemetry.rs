@@ -40,7 +40,7 @@ pub struct TelemetryPlan {
     pub measurements: u64,
     /// The number of this one, from 0 on.
     pub measurement: u64,
-    /// The columns after site, zone, time and arrival; `Telemetry::MOST_FIELDS` at most.
+    /// The columns after site, zone, time and arrival; `Telemetry::MAX_FIELDS` at most.
     pub fields: Vec<FieldPlan>,
 }
 
@@ -63,7 +63,7 @@ struct Row {
     epoch: u64,
     measurement: u64,
     truck: usize,
-    values: [f64; Telemetry::MOST_FIELDS],
+    values: [f64; Telemetry::MAX_FIELDS],
 }
 
 /// How far rows are generated: the epoch, the place of the next row in it, and what the fields of all trucks are.
@@ -104,7 +104,7 @@ impl Iterator for Rows<'_> {
         }
         let (measurement, truck) = (cursor.place / plan.trucks, (cursor.place % plan.trucks) as usize);
         cursor.place += 1;
-        let mut values = [0.0; Telemetry::MOST_FIELDS];
+        let mut values = [0.0; Telemetry::MAX_FIELDS];
         if measurement == plan.measurement {
             let fields = self.of.fields.count();
             values[..fields].copy_from_slice(&cursor.values[truck * fields..][..fields]);
@@ -115,11 +115,11 @@ impl Iterator for Rows<'_> {
 
 impl Telemetry {
     /// As many fields as a row can have.
-    pub const MOST_FIELDS: usize = 7;
+    pub const MAX_FIELDS: usize = 7;
 
     /// The rows of a plan from a seed. Panics if there are too many fields.
     pub fn new(plan: TelemetryPlan, seed: u64) -> Self {
-        assert!(plan.fields.len() <= Self::MOST_FIELDS, "at most {} fields", Self::MOST_FIELDS);
+        assert!(plan.fields.len() <= Self::MAX_FIELDS, "at most {} fields", Self::MAX_FIELDS);
         let stream = Stream::new(seed);
         let sites = (0..plan.trucks).map(|truck| site_of_truck(stream, truck)).collect();
         let fields = Fields::new(plan.fields.clone(), plan.trucks, stream.split(FIELDS + plan.measurement));
