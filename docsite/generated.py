@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from pathlib import Path, PurePosixPath
 from posixpath import normpath, relpath
 
@@ -23,7 +23,8 @@ PARTS: dict[str, Callable[[], str]] = {
     "openmetrics": lists.openmetrics,
     "json-schemas": lists.json_schemas,
     "schemas": lists.schemas,
-    "tsbs-queries": lists.tsbs_queries,
+    "tsbs-cpu-queries": partial(lists.tsbs_queries, "tsbs_cpu"),
+    "tsbs-iot-queries": partial(lists.tsbs_queries, "tsbs_iot"),
 }
 _MARKER = re.compile(r"^<!-- generated: (?P<name>[\w-]+) -->$", re.MULTILINE)
 _FILE = re.compile(r"^<!-- file: (?P<path>\S+) -->$", re.MULTILINE)

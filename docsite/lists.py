@@ -24,8 +24,6 @@ from sensorbench.runner.openmetrics import LoadMetrics
 from sensorbench.schemas import load_operations, load_schema, shipped_operations, shipped_schemas
 from sensorbench.toml_file import load
 
-_TSBS = "tsbs_cpu"
-
 # The variables that users set. What the tests and the lab's own processes use is not among them.
 ENVIRONMENT = {
     "SENSORBENCH_CACHE": "The folder of generated, imported and prepared data. Default: `sensorbench` in `XDG_CACHE_HOME` or `~/.cache`.",
@@ -139,14 +137,14 @@ def schemas() -> str:
     return "\n".join(parts)
 
 
-def tsbs_queries() -> str:
+def tsbs_queries(operations: str) -> str:
     """TSBS's queries by name, and which schemas of which databases express them; below, why others do not."""
-    queries = list(load_operations(_TSBS).operation)
+    queries = list(load_operations(operations).operation)
     cells: dict[str, dict[str, list[str]]] = {}
     reasons: dict[str, list[str]] = {}
     for entry in sorted(_databases(), key=lambda entry: cast("str", entry["name"])):
-        for name in shipped_schemas(_TSBS, cast("str", entry["dialect"])):
-            file = load_schema(name, operations=_TSBS, database=cast("str", entry["dialect"])).file
+        for name in shipped_schemas(operations, cast("str", entry["dialect"])):
+            file = load_schema(name, operations=operations, database=cast("str", entry["dialect"])).file
             of_database = cells.setdefault(cast("str", entry["name"]), {query: [] for query in queries})
             for query in queries:
                 if query in file.operation:

@@ -1,8 +1,6 @@
 """The data and questions of TSBS: rows are those of its distributions, and its queries are answered alike whatever the table."""
 
-import json
 from collections import defaultdict
-from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -20,6 +18,7 @@ from sensorbench.schemas import load_operations, load_schema, shipped_schemas
 from sensorbench.schemas.shipped import SHIPPED_FOLDER
 from tests.conftest import Cli
 from tests.servers import LabServers
+from tests.tsbs_answers import IOT_NAME, check_answers
 
 # Windows of 12 h lie within it, those of 24 h are all of it; each minute has two rows of a host.
 NAME, HOSTS, EPOCHS = "tsbs-cpu-only:hosts=9,duration=13h,interval=30s", 9, 13 * 120
@@ -101,7 +100,7 @@ def test_parameters_are_in_the_name_where_they_are_not_the_defaults(cli: Cli, tm
     assert (given, given.name_of("tsbs-cpu-only")) == (TsbsParameters(duration=timedelta(hours=1)), "tsbs-cpu-only:duration=1h")
     ended = cli("data", "generate", "tsbs-cpu-only:hosts=2,duration=1m", "--scale", "0.01", "--out", tmp_path / "none")
     assert ended.exit_code == 2
-    assert "leaves none of 6 rows per host" in ended.err
+    assert "leaves none of 6 intervals" in ended.err
     assert not (tmp_path / "none").exists()
 
 
@@ -171,30 +170,6 @@ def test_every_schema_has_every_query(cpu: Dataset, database: str, name: str) ->
         assert schema.driver_schema(OPERATIONS, list(schema.file.operation), schema.loaded_columns(workbench))
 
 
-def experiment(folder: Path, queries: Sequence[str], *targets: tuple[str, str]) -> Path:
-    entries = "".join(f'[[target]]\nurl = "{url}"\nschema = "{schema}"\n' for url, schema in targets)
-    mix = "\n".join(f"{name} = 1" for name in queries)
-    path = folder / "tsbs.toml"
-    path.write_text(
-        f'dataset = "{NAME}"\noperations = "tsbs_cpu"\n{entries}[workload]\norder = "in turn"\noperations = 16\n'
-        f"repetitions = 1\n[workload.mix]\n{mix}\n",
-        encoding="utf-8",
-    )
-    return path
-
-
-def check_answers(cli: Cli, folder: Path, *targets: tuple[str, str], cannot: Collection[str] = ()) -> None:
-    """Each query is executed, but those that cannot be expressed; all answers are compared with DuckDB's from the dataset."""
-    queries = [name for name in QUERIES if name not in cannot]
-    ended = cli("run", experiment(folder, queries, *targets), "--out", folder / "out", "--no-open")
-    assert ended.exit_code == 0, ended.err
-    summary = json.loads((folder / "out" / "summary.json").read_text(encoding="utf-8"))
-    assert summary["answers_equal"] is True
-    answers = summary["result"]["answers"]
-    assert set(answers) == set(queries)
-    assert all(found["compared_with_reference"] > 0 for found in answers.values())
-
-
 @pytest.mark.parametrize(
     ("server", "schemas"),
     [
@@ -210,11 +185,13 @@ def test_servers_answer_as_the_dataset_says(
 ) -> None:
     lab_servers.start(server)
     dialect = databases()[server].dialect
-    cannot = {name for schema in schemas for name in load_schema(schema, operations="tsbs_cpu", database=dialect).file.cannot}
-    assert len(cannot) < 4
-    targets = ((f"lab:{server}?namespace=sensorbench_tsbs_{schema}", schema) for schema in schemas)
-    check_answers(cli, tmp_path, *targets, cannot=cannot)
+    for operations, dataset in (("tsbs_cpu", NAME), ("tsbs_iot", IOT_NAME)):
+        cannot = {name for schema in schemas for name in load_schema(schema, operations=operations, database=dialect).file.cannot}
+        assert len(cannot) < 5
+        targets = [(f"lab:{server}?namespace=sensorbench_{operations}_{schema}", schema) for schema in schemas]
+        check_answers(cli, tmp_path / operations, dataset, operations, targets, cannot=cannot)
 
 
 def test_embedded_databases_answer_as_the_dataset_says(cli: Cli, tmp_path: Path) -> None:
-    check_answers(cli, tmp_path, *((database, name) for database in ("duckdb", "sqlite") for name in ("wide", "narrow")))
+    targets = [(database, name) for database in ("duckdb", "sqlite") for name in ("wide", "narrow")]
+    check_answers(cli, tmp_path, NAME, "tsbs_cpu", targets)

@@ -116,6 +116,36 @@ def test_queries_are_answered_and_printed_as_tsbs_does(cli: Cli, loaded: Path, t
     assert "Run complete after 6 queries" in again.out
 
 
+def test_trucks_are_loaded_and_the_report_says_what_means_nothing(cli: Cli, tmp_path: Path) -> None:
+    data = ("--use-case", "iot", "--scale", "20", "--timestamp-end", "2016-01-01T08:00:00Z", "--log-interval", "10s")
+    target = ("--target", f"duckdb:{tmp_path}/trucks.db")
+    ended = cli("tsbs", "load", *data, *target, "--out", tmp_path / "load")
+    assert ended.exit_code == 0, ended.err
+    plan = content(tmp_path / "load" / "manifest.json")["plan"]
+    found = {what: int(count) for count, what, *_ in LOADED.findall(ended.out)}
+    assert found == {"metrics": plan["metrics"], "rows": plan["rows"]}
+    # A tenth of the rows is lost; those of readings have seven values, those of diagnostics three.
+    assert plan["rows"] == pytest.approx(0.9 * 2 * 20 * 2880, rel=0.01)
+    assert plan["metrics"] == pytest.approx(5 * plan["rows"], rel=0.01)
+    chosen = ("--queries", "stationary-trucks,high-load,long-driving-sessions,daily-activity", "--max-queries", "4")
+    ended = cli("tsbs", "run", *data, *target, *chosen, "--out", tmp_path / "run")
+    assert ended.exit_code == 0, ended.err
+    assert "stationary-trucks: the answer is always empty at TSBS's limit and interval" in " ".join(ended.err.split())
+    summary = content(tmp_path / "run" / "summary.json")
+    jsonschema.validate(summary, json_schemas()["tsbs-summary"])
+    assert summary["answers_equal"] is True
+    assert [of["query"] for of in summary["result"]["queries"]] == [
+        "high-load",
+        "stationary-trucks",
+        "long-driving-sessions",
+        "daily-activity",
+    ]
+    queries = {of["query"] for of in summary["result"]["queries"]}
+    assert set(summary["result"]["plan"]["caveats"]) == {*queries, "all queries"}
+    page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+    assert (page.count("every answer was empty"), page.count("every answer was everything")) == (1, 1)
+
+
 def test_a_wrong_answer_is_found(cli: Cli, loaded: Path, tmp_path: Path) -> None:
     for name in ("cpu.db", "cpu.db3"):
         shutil.copy(loaded / name, tmp_path / name)
@@ -166,6 +196,9 @@ def test_a_dry_run_is_arithmetic(cli: Cli, tmp_path: Path, monkeypatch: pytest.M
     assert ended.exit_code == 0, ended.err
     # TSBS's own example: 4,000 hosts, 3 days, 10 s.
     assert json.loads(ended.out)["parts"][0]["readings"] == 103_680_000
+    ended = cli("tsbs", "load", "--use-case", "iot", "--target", f"duckdb:{tmp_path}/cpu.db", "--dry-run", "--json")
+    (part,) = json.loads(ended.out)["parts"]
+    assert "5,184,000 rows of 7 or 3 values: 100 trucks, 51,840 rows each, of which about 4,665,600 arrive" in part["data"]
     assert not (tmp_path / "cpu.db").exists()
     assert not list((tmp_path / "cache").glob("datasets/*"))
 

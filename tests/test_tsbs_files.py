@@ -113,6 +113,19 @@ def test_rows_of_other_measurements_are_counted(tmp_path: Path) -> None:
     assert "left out: 3 of kernel." in notes[0]
 
 
+def test_exported_lines_of_trucks_are_imported_again(tmp_path: Path) -> None:
+    generated = open_dataset("tsbs-iot:trucks=7,duration=20m")
+    (file,) = export(generated, "influx", tmp_path / "lines")
+    again = import_files([str(file)], tmp_path / "imported", skip_bad_rows=False)
+    with generated.connect() as before, again.connect() as after:
+        for relation in ("readings", "diagnostics"):
+            # Rows without a name have numbers, but no lines.
+            query = f"SELECT * EXCLUDE (arrival) FROM {relation} ORDER BY arrival"
+            assert after.sql(query).fetchall() == before.sql(query).fetchall()
+        query = "SELECT * FROM trucks ORDER BY zone"
+        assert after.sql(query).fetchall() == before.sql(query).fetchall()
+
+
 def test_exported_lines_are_imported_again(cli: Cli, tmp_path: Path) -> None:
     name = "tsbs-cpu-only:hosts=7,duration=20m"
     ended = cli("data", "export", name, "--format", "influx", "--out", tmp_path / "lines")
@@ -151,3 +164,71 @@ def test_null_fields_are_left_out_of_lines(tmp_path: Path) -> None:
     dataset = imported(tmp_path, PAIRS)
     (file,) = export(dataset, "influx", tmp_path / "lines")
     assert file.read_text(encoding="utf-8") == LINES
+
+
+TRUCK_TAGS = ["name", "fleet", "driver", "model", "device_version", "load_capacity", "fuel_capacity", "nominal_fuel_consumption"]
+TRUCK_HEADER = (
+    f"tags,{','.join(f'{tag} string' for tag in TRUCK_TAGS[:5])},{','.join(f'{tag} float32' for tag in TRUCK_TAGS[5:])}\n"
+    f"diagnostics,fuel_state,current_load,status\nreadings,latitude,longitude,elevation,velocity,heading,grade,fuel_consumption\n\n"
+)
+# The first row lacks the fleet that its site is of, the third one the name, and the last one a field.
+TRUCK_PAIRS = (
+    TRUCK_HEADER
+    + f"tags,name=truck_7,fleet=,driver=Seth,model=H-2,device_version=v2.3,load_capacity=1500,fuel_capacity=150,nominal_fuel_consumption=12\n"
+    f"readings,{NS},52.5,13.1,100,3,9,0,25.5\n"
+    f"tags,name=truck_7,fleet=North,driver=Seth,model=H-2,device_version=v2.3,load_capacity=1500,fuel_capacity=150,nominal_fuel_consumption=12\n"
+    f"diagnostics,{NS},0.9,400,0\n"
+    f"tags,name=,fleet=North,driver=Seth,model=H-2,device_version=v2.3,load_capacity=1500,fuel_capacity=150,nominal_fuel_consumption=12\n"
+    f"diagnostics,{NS + 10**10},0.9,400,0\n"
+    f"tags,name=truck_7,fleet=North,driver=Seth,model=H-2,device_version=v2.3,load_capacity=1500,fuel_capacity=,nominal_fuel_consumption=12\n"
+    f"readings,{NS - 10**10},52.5,13.2,,3,9,0,25.5\n"
+)
+_NUMBERS = "load_capacity=1500,fuel_capacity=150,nominal_fuel_consumption=12"
+TRUCK_LINES = (
+    f"readings,name=truck_7,driver=Seth,model=H-2,device_version=v2.3 {_NUMBERS},latitude=52.5,longitude=13.1,elevation=100,velocity=3,heading=9,grade=0,fuel_consumption=25.5 {NS}\n"
+    f"diagnostics,name=truck_7,fleet=North,driver=Seth,model=H-2,device_version=v2.3 {_NUMBERS},fuel_state=0.9,current_load=400,status=0i {NS}\n"
+    f"diagnostics,fleet=North,driver=Seth,model=H-2,device_version=v2.3 {_NUMBERS},fuel_state=0.9,current_load=400,status=0i {NS + 10**10}\n"
+    f"readings,name=truck_7,fleet=North,driver=Seth,model=H-2,device_version=v2.3 load_capacity=1500,nominal_fuel_consumption=12,latitude=52.5,longitude=13.2,velocity=3,heading=9,grade=0,fuel_consumption=25.5 {NS - 10**10}\n"
+)
+
+
+@pytest.mark.parametrize("content", [TRUCK_PAIRS, TRUCK_LINES], ids=["pairs", "lines"])
+def test_rows_of_trucks_keep_their_order_and_may_lack_a_tag(tmp_path: Path, content: str) -> None:
+    dataset = imported(tmp_path, content)
+    described = dataset.describe()
+    assert described.counted == {"rows": 3, "metrics": 17, "metrics_not_null": 16, "bad_lines": 0, "nameless_rows": 1}
+    with dataset.connect() as connection:
+        columns = "* EXCLUDE (time), epoch_us(time) * 1000"
+        assert connection.sql(f"SELECT {columns} FROM readings").fetchall() == [
+            (3, 7, 1, 52.5, 13.1, 100.0, 3.0, 9.0, 0.0, 25.5, NS),
+            (3, 7, 4, 52.5, 13.2, None, 3.0, 9.0, 0.0, 25.5, NS - 10**10),
+        ]
+        assert connection.sql(f"SELECT {columns} FROM diagnostics").fetchall() == [(3, 7, 2, 0.9, 400.0, 0.0, NS)]
+        assert connection.sql("SELECT * FROM trucks").fetchall() == [
+            (3, 7, "truck_7", "North", "Seth", "H-2", "v2.3", 1500.0, 150.0, 12.0)
+        ]
+        assert connection.sql("SELECT count(*) FROM measurements").fetchall() == [(16,)]
+
+
+@pytest.mark.parametrize(
+    ("content", "number", "why"),
+    [
+        (TRUCK_LINES.replace("fleet=North", "fleet=Up", 1), 2, "fleet=Up; expected one of East"),
+        (TRUCK_LINES.replace("fleet=North,driver=Seth", "fleet=North,driver=Andy", 1), 2, "other tags than in a row before"),
+        (TRUCK_LINES.replace("velocity=3,", "velocity=fast,", 1), 1, "7 numbers"),
+        (TRUCK_LINES.replace(",fleet=North", ""), 1, "no row of truck_7 has the tag fleet"),
+        (TRUCK_LINES.replace("name=truck_7", "name=host_7", 1), 1, "expected truck_ and a number"),
+    ],
+)
+def test_a_bad_line_of_a_truck_is_named(tmp_path: Path, content: str, number: int, why: str) -> None:
+    with pytest.raises(UsageError, match=f"data.txt, line {number}: .*{re.escape(why)}"):
+        imported(tmp_path, content)
+
+
+def test_files_of_both_use_cases_are_not_one_dataset(tmp_path: Path) -> None:
+    for name, content in (("cpu.txt", PAIRS), ("trucks.txt", TRUCK_PAIRS)):
+        (tmp_path / name).write_text(content, encoding="utf-8")
+    with pytest.raises(
+        UsageError, match=r"trucks\.txt: it has readings and diagnostics of trucks, and .*cpu\.txt has CPU metrics"
+    ):
+        import_files([str(tmp_path / "cpu.txt"), str(tmp_path / "trucks.txt")], tmp_path / "imported", skip_bad_rows=False)

@@ -215,6 +215,12 @@ def generate_walks(plan: str, seed: int) -> Generator:
 def generate_hosts(hosts: int, seed: int) -> Generator:
     """Hosts with their tags: site, zone, name, region and so on. Each is a function of the seed and its number alone."""
 
+def generate_telemetry(plan: str, seed: int) -> Generator:
+    """A measurement of trucks as it is delivered, late, with gaps and nulls: site, zone, time, arrival and the fields of the plan (JSON)."""
+
+def generate_trucks(trucks: int, seed: int) -> Generator:
+    """Trucks with their tags: site, zone, name, fleet and so on. Each is a function of the seed and its number alone."""
+
 def batch_rows(rows: pa.RecordBatchReader, batching: str) -> pa.RecordBatchReader:
     """Rows as byte-array batches, one for rows of one group and stretch of time that follow one another."""
 

@@ -8,7 +8,7 @@ use arrow_pyarrow::PyArrowType;
 use pyo3::prelude::*;
 use sensorbench_dataset::generator::{
     Articles, ArticlesPlan, Building, BuildingSeries, Fitted, FittedSeries, GeneratedRows, Hosts, MachineLog, MachineLogPlan,
-    Parts, Walks, WalksPlan,
+    Parts, Telemetry, TelemetryPlan, Trucks, Walks, WalksPlan,
 };
 use sensorbench_dataset::{BatchedRows, Batching};
 
@@ -67,6 +67,21 @@ pub fn generate_walks(plan: &str, seed: u64) -> PyResult<Generator> {
 #[pyfunction]
 pub fn generate_hosts(hosts: u64, seed: u64) -> Generator {
     Generator(Arc::new(Hosts::new(hosts, seed)))
+}
+
+#[pyfunction]
+pub fn generate_telemetry(plan: &str, seed: u64) -> PyResult<Generator> {
+    let plan: TelemetryPlan = parsed(plan)?;
+    let (fields, max_fields) = (plan.fields.len(), Telemetry::MAX_FIELDS);
+    if fields > max_fields {
+        return Err(DataError::new_err(format!("a measurement of {fields} fields; expected at most {max_fields}")));
+    }
+    Ok(Generator(Arc::new(Telemetry::new(plan, seed))))
+}
+
+#[pyfunction]
+pub fn generate_trucks(trucks: u64, seed: u64) -> Generator {
+    Generator(Arc::new(Trucks::new(trucks, seed)))
 }
 
 #[pyfunction]

@@ -4,7 +4,7 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -66,18 +66,26 @@ ARTICLE_SCHEMA = pa.schema(
 @dataclass(frozen=True)
 class Readings:
     """The relation that a dataset has its readings in: its name, the columns that name a sensor, and the column of the time.
-    Articles have none: each is named by its number. A reading of a wide relation has a value in each of the other columns.
+    Articles have none: each is named by its number. A reading of a wide relation has a value in each of the other columns, but in
+    those that `valueless` names. `beside` are further relations of the same key, whose rows are readings, too.
     """
 
     relation: str
     series: tuple[str, ...]
     time: str | None
     is_wide: bool = False
+    valueless: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
 
     @property
     def key(self) -> tuple[str, ...]:
         """The columns that name a reading."""
         return self.series if self.time is None else (*self.series, self.time)
+
+    @property
+    def relations(self) -> tuple[str, ...]:
+        """All relations that have readings."""
+        return (self.relation, *self.beside)
 
 
 # A dataset has one of these, the first that is there.
@@ -88,7 +96,9 @@ LOG_READINGS = Readings(LOG, ("machine", "sensor"), "begin_time")
 ARTICLE_READINGS = Readings(ARTICLES, ("id",), None)
 # Rows of TSBS, each with all metrics of a host at a time.
 CPU_READINGS = Readings(CPU, ("site", "zone"), "time", is_wide=True)
-READINGS = (TRAFFIC_READINGS, MEASUREMENT_READINGS, LOG_READINGS, ARTICLE_READINGS, CPU_READINGS)
+# Rows of TSBS's trucks, and their numbers in the order of arrival over both relations.
+TRUCK_READINGS = Readings("readings", ("site", "zone"), "time", is_wide=True, valueless=("arrival",), beside=("diagnostics",))
+READINGS = (TRAFFIC_READINGS, MEASUREMENT_READINGS, LOG_READINGS, ARTICLE_READINGS, CPU_READINGS, TRUCK_READINGS)
 
 
 def readings_of(relations: Iterable[str]) -> Readings:
@@ -144,13 +154,24 @@ class Description(BaseModel):
     @property
     def readings(self) -> int:
         """How many readings there are: measurements, records of a log, or articles."""
-        return self.relations[readings_of(self.relations).relation].rows
+        return sum(self.relations[name].rows for name in readings_of(self.relations).relations)
 
     @property
-    def values_per_reading(self) -> int:
-        """How many values each of them has: the metrics of a row of a wide relation, else one."""
+    def values(self) -> int:
+        """How many values they have, of which some may be null: the metrics of rows of wide relations, else one of each."""
         readings = readings_of(self.relations)
-        return len(self.relations[readings.relation].columns) - len(readings.key) if readings.is_wide else 1
+        if not readings.is_wide:
+            return self.readings
+        others = len(readings.key) + len(readings.valueless)
+        return sum(
+            relation.rows * (len(relation.columns) - others) for relation in map(self.relations.__getitem__, readings.relations)
+        )
+
+    @property
+    def values_per_reading(self) -> int | float:
+        """How many values each of them has, or has in the mean where there are relations of several widths."""
+        mean = self.values / self.readings if self.readings else 1.0
+        return int(mean) if mean.is_integer() else mean
 
 
 class Dataset:
@@ -282,6 +303,12 @@ class DatasetWriter:
             writer = RelationWriter(parquet)
             yield writer
         self._add_relation(name, file, writer.rows, schema)
+
+    @contextmanager
+    def writing_all(self, schemas: dict[str, pa.Schema]) -> Iterator[dict[str, "RelationWriter"]]:
+        """Writes several relations batch by batch, beside one another."""
+        with ExitStack() as stack:
+            yield {name: stack.enter_context(self.writing(name, schema)) for name, schema in schemas.items()}
 
     def add_generated(self, readings: Readings, schema: pa.Schema, generator: Callable[[], Generator], write: WriteFiles) -> None:
         """Has readings generated and written, by `write`, which may send `generator` elsewhere."""

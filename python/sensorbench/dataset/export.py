@@ -6,12 +6,13 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from sensorbench.dataset.dataset import CPU, Dataset, Readings, readings_of
-from sensorbench.dataset.tsbs_lines import lines_of_hosts
+from sensorbench.dataset.dataset import CPU_READINGS, TRUCK_READINGS, Dataset, Readings, readings_of
+from sensorbench.dataset.tsbs_lines import lines_of_hosts, lines_of_trucks
 from sensorbench.errors import UsageError
 from sensorbench.paths import check_is_free
 
 ROWS_A_BATCH = 100_000
+_OF_TSBS = {CPU_READINGS: lines_of_hosts, TRUCK_READINGS: lines_of_trucks}
 
 
 def export(dataset: Dataset, form: str, out: Path) -> list[Path]:
@@ -54,16 +55,16 @@ def _parquet(dataset: Dataset, connection: duckdb.DuckDBPyConnection, out: Path)
 
 
 def _influx(dataset: Dataset, connection: duckdb.DuckDBPyConnection, out: Path) -> list[Path]:
-    """One point a reading: tags that name its sensor, its other columns as fields, its time in nanoseconds. Metrics of hosts are written as
-    TSBS writes them, with the tags of the host.
+    """One point a reading: tags that name its sensor, its other columns as fields, its time in nanoseconds. Metrics of hosts and of trucks are
+    written as TSBS writes them, with the tags of the host or truck; measurements of trucks go into one file, in the order of arrival.
     """
     readings = readings_of(dataset.describe().relations)
     if readings.time is None:
         raise AssertionError("what has no times is refused before")
     file = out / f"{readings.relation}.lp"
-    if readings.relation == CPU:
+    if readings in _OF_TSBS:
         with file.open("wb") as written:
-            for text in lines_of_hosts(connection, ROWS_A_BATCH):
+            for text in _OF_TSBS[readings](connection, ROWS_A_BATCH):
                 written.write(text)
         return [file]
     with file.open("w", encoding="utf-8") as lines:

@@ -21,6 +21,7 @@ from sensorbench.dataset import (
     sensor_timelines,
     tsbs,
     tsbs_files,
+    tsbs_iot,
     wikipedia,
 )
 from sensorbench.dataset.csv_rows import columns_of
@@ -67,6 +68,7 @@ class Generator:
     version: int
 
 
+_TSBS = {tsbs.CPU_ONLY: tsbs.generate, tsbs.IOT: tsbs_iot.generate}
 SHIPPED = {
     azure_vm_noise.NAME: azure_vm_noise.SHIPPED_FOLDER,
     beijing_air_quality.NAME: beijing_air_quality.SHIPPED_FOLDER,
@@ -84,7 +86,7 @@ GENERATED = {
         for name in sensor_timelines.DATASETS
     },
     **{name: Generator(article_model.generate, article_model.GENERATOR_VERSION) for name in article_model.DATASETS},
-    tsbs.CPU_ONLY: Generator(partial(tsbs.generate, tsbs.TsbsParameters()), tsbs.GENERATOR_VERSION),
+    **{name: Generator(partial(make, tsbs.TsbsParameters()), tsbs.GENERATOR_VERSION) for name, make in _TSBS.items()},
 }
 IMPORTERS = {
     # The first, because the others cannot look into what is no text.
@@ -108,8 +110,9 @@ def generator_of(name: str) -> Generator | None:
         UsageError: for parameters that the generator does not have.
 
     """
-    if name.startswith(f"{tsbs.CPU_ONLY}:"):
-        return Generator(partial(tsbs.generate, tsbs.parse_parameters(name)), tsbs.GENERATOR_VERSION)
+    plain, colon, _ = name.partition(":")
+    if colon and plain in _TSBS:
+        return Generator(partial(_TSBS[plain], tsbs.parse_parameters(name)), tsbs.GENERATOR_VERSION)
     return GENERATED.get(name)
 
 

@@ -20,6 +20,9 @@ from sensorbench.dataset.generated import WriteFiles
 from sensorbench.errors import UsageError
 
 CPU_ONLY = "tsbs-cpu-only"
+IOT = "tsbs-iot"
+# What each dataset has as many of as TSBS's scale says.
+DEVICES = {CPU_ONLY: "hosts", IOT: "trucks"}
 GENERATOR_VERSION = 1
 START = datetime(2016, 1, 1, tzinfo=UTC)
 
@@ -75,67 +78,87 @@ HOST_SCHEMA = pa.schema([*_KEY, *(pa.field(tag, pa.string(), nullable=False) for
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _DURATION = re.compile(r"(?P<number>\d+)(?P<unit>[smhd])")
 _EXPECTED = (
-    "expected hosts=NUMBER, start=TIME, duration=LENGTH and interval=LENGTH, separated by commas; a TIME is 2016-01-01T00:00:00Z, a LENGTH 10s, "
+    "expected {devices}=NUMBER, start=TIME, duration=LENGTH and interval=LENGTH, separated by commas; a TIME is 2016-01-01T00:00:00Z, a LENGTH 10s, "
     "30m, 12h or 3d"
 )
 # Zones are 32-bit integers.
-_MAX_HOSTS = 2**31 - 1
+_MAX_DEVICES = 2**31 - 1
 
 
 @dataclass(frozen=True)
 class TsbsParameters:
-    """How much TSBS's generator makes: TSBS calls `hosts` the scale, `interval` the log interval."""
+    """How much TSBS's generator makes: TSBS calls `devices`, hosts or trucks, the scale, and `interval` the log interval."""
 
-    hosts: int = 100
+    devices: int = 100
     start: datetime = START
     duration: timedelta = timedelta(days=3)
     interval: timedelta = timedelta(seconds=10)
 
     @property
     def epochs(self) -> int:
-        """How many rows each host has."""
+        """How many rows each device has of each measurement."""
         return self.duration // self.interval
 
-    def name_of(self, use_case: str) -> str:
-        """The name of the dataset: that of the use case, and what differs from its defaults."""
+    def name_of(self, dataset: str) -> str:
+        """The name of a dataset of a use case, with what differs from its defaults."""
         standard = TsbsParameters()
         changed = [
             text
             for text, differs in (
-                (f"hosts={self.hosts}", self.hosts != standard.hosts),
+                (f"{DEVICES[dataset]}={self.devices}", self.devices != standard.devices),
                 (f"start={self.start:%Y-%m-%dT%H:%M:%SZ}", self.start != standard.start),
-                (f"duration={_length(self.duration)}", self.duration != standard.duration),
-                (f"interval={_length(self.interval)}", self.interval != standard.interval),
+                (f"duration={shown_length(self.duration)}", self.duration != standard.duration),
+                (f"interval={shown_length(self.interval)}", self.interval != standard.interval),
             )
             if differs
         ]
-        return f"{use_case}:{','.join(changed)}" if changed else use_case
+        return f"{dataset}:{','.join(changed)}" if changed else dataset
+
+    def epochs_at(self, scale: float) -> int:
+        """How many of the epochs there are at a scale. Raises UsageError where none is left."""
+        epochs = round(self.epochs * scale)
+        if epochs == 0:
+            raise UsageError(
+                f"--scale {scale:g} leaves none of {self.epochs:,} intervals; expected at least {1 / self.epochs:.2g}"
+            )
+        return epochs
+
+    def plan(self, epochs: int) -> dict[str, int]:
+        """When rows are, for the engine."""
+        return {
+            "start_us": round(self.start.timestamp() * 1e6),
+            "interval_us": self.interval // timedelta(microseconds=1),
+            "epochs": epochs,
+        }
 
 
 def parse_parameters(name: str) -> TsbsParameters:
     """What the name of a dataset says after its colon: `tsbs-cpu-only:hosts=10,duration=1h`.
 
     Args:
-        name: the name of the dataset, with or without parameters.
+        name: the name of a dataset of TSBS, with or without parameters.
 
     Raises:
         UsageError: for a parameter that there is not, or a value that makes no sense.
 
     """
-    _, colon, text = name.partition(":")
+    dataset, colon, text = name.partition(":")
+    devices = DEVICES[dataset]
+    expected = _EXPECTED.format(devices=devices)
     values: dict[str, int | datetime | timedelta] = {}
     for entry in text.split(",") if colon else ():
         key, _, value = entry.partition("=")
-        if key in values:
-            raise UsageError(f"dataset {name}: {key} is given twice; {_EXPECTED}")
-        if key == "hosts" and value.isascii() and value.isdigit() and 1 <= int(value) <= _MAX_HOSTS:
-            values[key] = int(value)
+        field = "devices" if key == devices else key
+        if field in values:
+            raise UsageError(f"dataset {name}: {key} is given twice; {expected}")
+        if key == devices and value.isascii() and value.isdigit() and 1 <= int(value) <= _MAX_DEVICES:
+            values[field] = int(value)
         elif key == "start" and (start := parse_time(value)) is not None:
-            values[key] = start
+            values[field] = start
         elif key in ("duration", "interval") and (match := _DURATION.fullmatch(value)) and int(match["number"]) > 0:
-            values[key] = timedelta(seconds=int(match["number"]) * _SECONDS[match["unit"]])
+            values[field] = timedelta(seconds=int(match["number"]) * _SECONDS[match["unit"]])
         else:
-            raise UsageError(f"dataset {name}: {entry!r} is no parameter; {_EXPECTED}")
+            raise UsageError(f"dataset {name}: {entry!r} is no parameter; {expected}")
     parameters = TsbsParameters(**values)  # type: ignore[arg-type]  # Each key has the type that its branch gave it.
     if parameters.epochs == 0:
         raise UsageError(f"dataset {name}: the duration is shorter than the interval; expected at least one interval")
@@ -165,43 +188,42 @@ def generate(parameters: TsbsParameters, out: Path, seed: int, scale: float, wri
         UsageError: for a scale that leaves no row.
 
     """
-    epochs = round(parameters.epochs * scale)
-    if epochs == 0:
-        raise UsageError(
-            f"--scale {scale:g} leaves none of {parameters.epochs:,} rows per host; expected at least {1 / parameters.epochs:.2g}"
-        )
     plan = {
-        "start_us": round(parameters.start.timestamp() * 1e6),
-        "interval_us": parameters.interval // timedelta(microseconds=1),
-        "epochs": epochs,
-        "hosts": parameters.hosts,
+        **parameters.plan(parameters.epochs_at(scale)),
+        "hosts": parameters.devices,
         "fields": [
-            {"name": field, "start": (0.0, 100.0), "mean": 0.0, "deviation": 1.0, "bounds": (0.0, 100.0)} for field in CPU_FIELDS
+            {
+                "name": field,
+                "start": (0.0, 100.0),
+                "bounds": (0.0, 100.0),
+                "change": {"normal": {"mean": 0.0, "deviation": 1.0}},
+            }
+            for field in CPU_FIELDS
         ],
     }
     writer = DatasetWriter(out)
     writer.add_generated(CPU_READINGS, CPU_SCHEMA, partial(generate_walks, json.dumps(plan), seed), write)
     hosts = Readings(HOSTS, ("site", "zone"), None)
-    writer.add_generated(hosts, HOST_SCHEMA, partial(generate_hosts, parameters.hosts, seed), write)
+    writer.add_generated(hosts, HOST_SCHEMA, partial(generate_hosts, parameters.devices, seed), write)
     writer.add_view(MEASUREMENTS_VIEW, narrow_view(CPU_READINGS.relation, CPU_FIELDS))
     return writer.finish(_description(parameters, seed, scale))
 
 
-def narrow_view(relation: str, fields: tuple[str, ...]) -> str:
-    """SQL of the readings of a relation, one a field: site, zone, sensor (`relation.field`), time and value. A field that is null has
-    none.
+def narrow_view(relation: str, fields: tuple[str, ...], *others: str) -> str:
+    """SQL of the readings of a relation, one a field: site, zone, sensor (`relation.field`), time and value, and `others` of its columns. A
+    field that is null has none.
     """
     return (
-        f"SELECT site, zone, '{relation}.' || field AS sensor, time, value "
+        f"SELECT site, zone, '{relation}.' || field AS sensor, {', '.join(('time', 'value', *others))} "
         f"FROM {relation} UNPIVOT (value FOR field IN ({', '.join(fields)}))"
     )
 
 
 def _description(parameters: TsbsParameters, seed: int, scale: float) -> Description:
-    length = _length(parameters.duration)
+    length = shown_length(parameters.duration)
     return Description(
         name=parameters.name_of(CPU_ONLY),
-        title=f"TSBS cpu-only: ten CPU metrics of {parameters.hosts:,} hosts every {_length(parameters.interval)} for {length}",
+        title=f"TSBS cpu-only: ten CPU metrics of {parameters.devices:,} hosts every {shown_length(parameters.interval)} for {length}",
         generated=True,
         source=f"generated by sensorbench (generator version {GENERATOR_VERSION}, seed {seed}); tags, fields and distributions after TSBS 37fced7",
         license="Apache-2.0, like sensorbench",
@@ -220,7 +242,8 @@ def _description(parameters: TsbsParameters, seed: int, scale: float) -> Descrip
     )
 
 
-def _length(duration: timedelta) -> str:
+def shown_length(duration: timedelta) -> str:
+    """A length as parameters have it: 10s, 30m, 12h, 3d."""
     seconds = round(duration.total_seconds())
     unit = next(unit for unit in ("d", "h", "m", "s") if seconds % _SECONDS[unit] == 0)
     return f"{seconds // _SECONDS[unit]}{unit}"

@@ -1,4 +1,4 @@
-"""Metrics of hosts as line protocol, as TSBS's `tsbs_generate_data --format influx` writes them."""
+"""Metrics of hosts and of trucks as line protocol, as TSBS's `tsbs_generate_data --format influx` writes them."""
 
 from collections.abc import Iterator
 
@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 
 from sensorbench.dataset.dataset import CPU
 from sensorbench.dataset.tsbs import CPU_FIELDS, HOST_TAGS, HOSTS
+from sensorbench.dataset.tsbs_iot import ARRIVAL, FIELDS, TRUCK_NUMBERS, TRUCK_TEXTS, TRUCKS
 from sensorbench.errors import UsageError
 
 
@@ -42,3 +43,32 @@ def _lines(batch: pa.RecordBatch, starts: pa.Array) -> bytes:
     times = pc.multiply(batch["time"].cast(pa.timestamp("us")).cast(pa.int64()), 1000).cast(pa.string())
     lines = pc.binary_join_element_wise(starts, fields, " ", times, "\n", "")
     return "".join(lines.filter(pc.not_equal(fields, "")).to_pylist()).encode()
+
+
+# What TSBS writes as integers.
+_WHOLE = frozenset({"status"})
+
+
+def lines_of_trucks(connection: duckdb.DuckDBPyConnection, rows_a_batch: int) -> Iterator[bytes]:
+    """Lines of both measurements of trucks in the order of arrival, some together: tags in TSBS's order, those that are numbers as the first fields,
+    values without those that are null, the time in ns.
+
+    Args:
+        connection: has the relations readings, diagnostics and trucks.
+        rows_a_batch: rows whose lines are made together.
+
+    """
+    lines = " UNION ALL ".join(_lines_of_measurement(measurement, fields) for measurement, fields in FIELDS.items())
+    for batch in connection.sql(f"SELECT line FROM ({lines}) ORDER BY {ARRIVAL}").to_arrow_reader(rows_a_batch):
+        yield "".join(batch["line"].to_pylist()).encode()
+
+
+def _lines_of_measurement(measurement: str, fields: tuple[str, ...]) -> str:
+    """SQL of the lines of a measurement, with their numbers."""
+    tags = ", ".join(f"',{tag}=', {tag}" for tag in TRUCK_TEXTS)
+    names = (*TRUCK_NUMBERS, *fields)
+    values = [f"'{name}=' || CAST({name} AS BIGINT) || 'i'" if name in _WHOLE else f"'{name}=' || {name}" for name in names]
+    return (
+        f"SELECT {ARRIVAL}, concat('{measurement}', {tags}, ' ', concat_ws(',', {', '.join(values)}), ' ', epoch_us(time) * 1000, chr(10)) AS line "
+        f"FROM {measurement} JOIN {TRUCKS} USING (site, zone)"
+    )

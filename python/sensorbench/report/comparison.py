@@ -91,21 +91,24 @@ def comparison_page(summary: ComparisonSummary, result: ComparisonResult) -> Pag
     )
 
 
-# What the rows of a relation are called. A dataset has one of these.
+# What the rows of a relation are called. A dataset has one of these, or those that lie beside one another.
 _ROWS = {
     "traffic": "recorded operations",
     "articles": "articles",
     "measurements": "readings",
     "log": "readings",
     "cpu": "rows",
+    "readings": "rows",
+    "diagnostics": "rows",
 }
 
 
 def _head(summary: ComparisonSummary, repetitions: int) -> list[Block | None]:
     dataset = summary.result.dataset
-    relation = next(name for name in _ROWS if name in dataset["relations"])
+    relations = [name for name in _ROWS if name in dataset["relations"]]
+    rows = sum(dataset["relations"][name]["rows"] for name in relations)
     about: Line = [
-        f"{dataset['title']}: {formatting.count(dataset['relations'][relation]['rows'])} {_ROWS[relation]}",
+        f"{dataset['title']}: {formatting.count(rows)} {_ROWS[relations[0]]}",
         [", ", Piece("generated, not measured", "strong")] if dataset.get("generated") else "",
         f". {len(summary.variants)} variants, {repetitions} repetitions each, {how_interleaved(summary.result)}. {summary.created.date()}.",
     ]

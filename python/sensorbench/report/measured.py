@@ -227,7 +227,7 @@ def load_and_size(summary: ComparisonSummary, result: ComparisonResult) -> Secti
         "and encoding happened before and are not in these times."
     )
     if of_reading > 1:
-        note += f" Each reading has {of_reading} values."
+        note += f" Each reading has {of_reading:g} values."
     rows = [_loaded(variant, loads[variant], with_values=of_reading > 1) for variant in variant_ids if variant in loads]
     apart = [*_by_tools(loads, variant_ids), *_snapshots(loads, variant_ids)]
     return Section("load", "Loading and size", [Grid(drawn), Table(columns, rows), Text(note, "note"), *apart])

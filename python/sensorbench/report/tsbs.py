@@ -3,6 +3,7 @@
 from sensorbench.report import formatting, parts
 from sensorbench.report.answers import compared_answers
 from sensorbench.results.page import Block, Code, Columns, Facts, Items, Line, Page, Section, Table, Text
+from sensorbench.results.planned import PlannedTsbs
 from sensorbench.results.summary.comparison import LoadFigures
 from sensorbench.results.summary.tsbs import TsbsQueries, TsbsSummary
 from sensorbench.results.tsbs import TsbsResult
@@ -35,6 +36,7 @@ def tsbs_page(summary: TsbsSummary, result: TsbsResult, printed: str) -> Page:
             _loads(summary.result.loads),
             _queries(summary.result.queries),
             _answers(summary),
+            _caveats(plan, summary.result.queries),
             _left_out(plan.inexpressible),
             parts.errors([kind for health in summary.result.client_health.values() for kind in health.error_kinds]),
             Section("printed", "In TSBS's own words", [Code(printed)]) if printed else None,
@@ -138,6 +140,19 @@ def _left_out(inexpressible: dict[str, dict[str, str]]) -> Section | None:
     """Queries that targets cannot express."""
     lines = [f"{formatting.variant(variant)}, {name}: {why}" for variant, of in inexpressible.items() for name, why in of.items()]
     return Section("left_out", "Queries that cannot be expressed", [Items(lines)]) if lines else None
+
+
+def _caveats(plan: PlannedTsbs, queries: list[TsbsQueries]) -> Section | None:
+    """What figures do not say: where all answers were empty or everything, and what is known of TSBS's queries."""
+    lines = []
+    for of in queries:
+        at = f"{of.query}, {formatting.variant(of.variant)}"
+        if of.ok and not of.rows:
+            lines.append(f"{at}: every answer was empty, so that its times say little.")
+        elif of.ok == plan.max_queries and of.rows == plan.whole_answers.get(of.query):
+            lines.append(f"{at}: every answer was everything, so that nothing was selected.")
+    lines += [f"{name}: {text}" for name, texts in plan.caveats.items() for text in texts]
+    return Section("caveats", "What these figures do not say", [Items(lines)]) if lines else None
 
 
 def _setup(summary: TsbsSummary) -> list[tuple[Line, Line]]:

@@ -87,7 +87,7 @@ class LoadProgress(TypedDict):
 
 class LoadReport(LoadedRows):
     """`load.json`: how a variant was loaded. `rows` are those that are there, `rows_sent` those that went in where some were lost.
-    `values_per_reading`: the metrics of a wide row, else 1.
+    `values_per_reading`: the metrics of a wide row, in the mean, else 1.
     """
 
     variant: str
@@ -95,7 +95,7 @@ class LoadReport(LoadedRows):
     readings: int
     load_s: float
     settle_s: float
-    values_per_reading: int
+    values_per_reading: int | float
     readings_per_s: float | None
     settled_readings_per_s: float | None
     description: TargetDescription

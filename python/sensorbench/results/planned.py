@@ -409,13 +409,13 @@ class PlannedTsbs(SummaryPart):
 
     phase: Literal["load", "run"]
     use_case: str
-    scale: int = Field(description="How many hosts there are.")
+    scale: int = Field(description="How many hosts or trucks there are.")
     timestamp_start: datetime
     timestamp_end: datetime = Field(description="The end of the data, which they do not reach.")
     log_interval_s: float
     seed: int
     dataset: str = Field(description="Our name of the data.")
-    rows: int = Field(description="Rows of the data: one for each host and time.")
+    rows: int = Field(description="Rows of the data: of cpu-only for each host and time, of iot those that arrive.")
     metrics: int = Field(description="Values of all rows.")
     workers: int = Field(description="Batches that are sent, or queries that are executed, at the same time.")
     batch_size: int | None = Field(default=None, description="Rows of a batch, at most; null where nothing is loaded.")
@@ -426,6 +426,13 @@ class PlannedTsbs(SummaryPart):
     )
     inexpressible: dict[str, dict[str, str]] = Field(
         default={}, description="Queries that the schema of a variant cannot express, by variant, with why not."
+    )
+    whole_answers: dict[str, int] = Field(
+        default={},
+        description="Rows of all answers together if each is a whole fleet, by query; of queries that should select trucks of it.",
+    )
+    caveats: dict[str, list[str]] = Field(
+        default={}, description="What figures of a query do not say, here or in what others published of TSBS, by query."
     )
 
 

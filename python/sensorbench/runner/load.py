@@ -82,7 +82,7 @@ def load_variant(
     claim: Claim,
     reporter: ProgressReporter,
     with_snapshot: bool = False,
-    values_per_reading: int = 1,
+    values_per_reading: float = 1,
     order: LoadOrder = LoadOrder(),
 ) -> LoadReport:
     """Loads a variant into its target and tells how that went. Raises NamespaceError, FailedError when rows are lost, and

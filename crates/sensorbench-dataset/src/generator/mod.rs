@@ -2,17 +2,25 @@
 
 mod articles;
 mod building;
+mod delivery;
+mod fields;
 mod fitted;
 mod hosts;
 mod machine_log;
 mod normal;
 mod parallel;
+mod starts;
+mod telemetry;
+mod trucks;
 mod walks;
 
 pub use articles::{Articles, ArticlesPlan};
 pub use building::{Building, BuildingSeries, SeriesKind};
+pub use fields::{Change, FieldPlan};
 pub use fitted::{Fitted, FittedSeries};
 pub use hosts::Hosts;
 pub use machine_log::{Band, MachineLog, MachineLogPlan, Piece, log_schema};
 pub use parallel::{GeneratedRows, Parts, measurement_schema};
-pub use walks::{WalkingField, Walks, WalksPlan};
+pub use telemetry::{Telemetry, TelemetryPlan};
+pub use trucks::Trucks;
+pub use walks::{Walks, WalksPlan};

@@ -6,39 +6,21 @@
 //! threads make rows. A part needs where the walks stand at its beginning: `Starts` goes there once, and on from there to the
 //! parts that follow.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Float64Array, Int32Array, RecordBatch, TimestampMicrosecondArray};
 use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use sensorbench_workload::Stream;
 use serde::{Deserialize, Serialize};
 
+use super::fields::{FieldPlan, Fields};
 use super::hosts::site_of;
-use super::normal::normal_quantile;
 use super::parallel::Parts;
+use super::starts::Starts;
 
 /// Rows that make a part, roughly: a part consists of whole epochs.
 const ROWS_A_PART: u64 = 16 * 1024;
-/// For so many parts it is remembered where walks stand at their beginning, as long as nobody has made them.
-const REMEMBERED_PARTS: usize = 64;
-
-/// A field: a walk in normally distributed steps from a start that is evenly distributed.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct WalkingField {
-    /// Name of the column.
-    pub name: String,
-    /// The smallest and the greatest start.
-    pub start: (f64, f64),
-    /// Mean of the steps.
-    pub mean: f64,
-    /// Standard deviation of the steps.
-    pub deviation: f64,
-    /// The bounds of the walk.
-    pub bounds: (f64, f64),
-}
 
 /// A measurement of all hosts.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -53,40 +35,28 @@ pub struct WalksPlan {
     /// How many hosts there are.
     pub hosts: u64,
     /// The columns after site, zone and time.
-    pub fields: Vec<WalkingField>,
+    pub fields: Vec<FieldPlan>,
 }
 
-// What the streams of a walk are used for.
-const START: u64 = 0;
-const STEP: u64 = 1;
 /// What the stream of a seed is used for besides tags of hosts.
 const WALKS: u64 = 1;
 
 /// The rows of a plan, epoch by epoch, and in an epoch host by host.
 pub struct Walks {
     plan: WalksPlan,
-    stream: Stream,
     sites: Vec<i32>,
-    /// By host and field: the stream of its steps.
-    steps: Vec<Stream>,
-    starts: Mutex<Option<Starts>>,
-}
-
-/// Where all walks stand when a part begins, by host and field.
-struct Starts {
-    part: usize,
-    walks: Vec<f64>,
-    /// Of parts that were passed on the way to a later one.
-    passed: BTreeMap<usize, Vec<f64>>,
+    fields: Fields,
+    /// Where all walks stand when a part begins, by host and field.
+    starts: Starts<Vec<f64>>,
 }
 
 impl Walks {
     /// The rows of a plan from a seed.
     pub fn new(plan: WalksPlan, seed: u64) -> Self {
-        let (stream, fields) = (Stream::new(seed), plan.fields.len() as u64);
+        let stream = Stream::new(seed);
         let sites = (0..plan.hosts).map(|host| site_of(stream, host)).collect();
-        let steps = (0..plan.hosts * fields).map(|walk| walk_stream(stream, walk, fields).split(STEP)).collect();
-        Self { plan, stream, sites, steps, starts: Mutex::new(None) }
+        let fields = Fields::new(plan.fields.clone(), plan.hosts, stream.split(WALKS));
+        Self { plan, sites, fields, starts: Starts::new() }
     }
 
     fn epochs_of(&self, part: usize) -> Range<u64> {
@@ -99,53 +69,11 @@ impl Walks {
         ROWS_A_PART.div_ceil(self.plan.hosts.max(1))
     }
 
-    /// Takes all walks one step, to the epoch after this one.
-    fn advance(&self, walks: &mut [f64], epoch: u64) {
-        let fields = self.plan.fields.iter().cycle();
-        for ((walk, steps), field) in walks.iter_mut().zip(&self.steps).zip(fields) {
-            let step = field.mean + field.deviation * normal_quantile(steps.unit(epoch + 1));
-            *walk = (*walk + step).clamp(field.bounds.0, field.bounds.1);
-        }
-    }
-
-    fn first_stands(&self) -> Starts {
-        let fields = self.plan.fields.len() as u64;
-        let walks = (0..self.plan.hosts * fields).zip(self.plan.fields.iter().cycle()).map(|(walk, field)| {
-            let (low, high) = field.start;
-            low + (high - low) * walk_stream(self.stream, walk, fields).split(START).unit(0)
-        });
-        Starts { part: 0, walks: walks.collect(), passed: BTreeMap::new() }
-    }
-
     /// Where all walks stand when a part begins.
     fn start_of(&self, part: usize) -> Vec<f64> {
-        let mut guard = self.starts.lock().expect("nobody panics while it holds the lock");
-        let starts = guard.get_or_insert_with(|| self.first_stands());
-        if let Some(walks) = starts.passed.remove(&part) {
-            return walks;
-        }
-        if part < starts.part {
-            *starts = self.first_stands();
-        }
-        while starts.part < part {
-            if part - starts.part <= REMEMBERED_PARTS {
-                starts.passed.insert(starts.part, starts.walks.clone());
-            }
-            for epoch in self.epochs_of(starts.part) {
-                self.advance(&mut starts.walks, epoch);
-            }
-            starts.part += 1;
-        }
-        while starts.passed.len() > REMEMBERED_PARTS {
-            starts.passed.pop_first();
-        }
-        starts.walks.clone()
+        let through = |walks: &mut Vec<f64>, part| self.epochs_of(part).for_each(|epoch| self.fields.advance(walks, epoch));
+        self.starts.of(part, || self.fields.first(), through)
     }
-}
-
-/// The stream of a walk by its number, where hosts have so many fields.
-fn walk_stream(stream: Stream, walk: u64, fields: u64) -> Stream {
-    stream.split(WALKS).split(walk / fields).split(walk % fields)
 }
 
 impl Parts for Walks {
@@ -155,7 +83,7 @@ impl Parts for Walks {
 
     fn part(&self, number: usize) -> RecordBatch {
         let epochs = self.epochs_of(number);
-        let (hosts, fields) = (self.plan.hosts as usize, self.plan.fields.len());
+        let (hosts, fields) = (self.plan.hosts as usize, self.fields.count());
         let rows = (epochs.end - epochs.start) as usize * hosts;
         let (mut sites, mut zones) = (Vec::with_capacity(rows), Vec::with_capacity(rows));
         let mut times = Vec::with_capacity(rows);
@@ -166,11 +94,11 @@ impl Parts for Walks {
             zones.extend(0..hosts as i32);
             times.extend(std::iter::repeat_n(self.plan.start_us + epoch as i64 * self.plan.interval_us, hosts));
             for walks in walks.chunks_exact(fields) {
-                for (column, walk) in columns.iter_mut().zip(walks) {
-                    column.push(walk.trunc());
+                for (field, (column, walk)) in columns.iter_mut().zip(walks).enumerate() {
+                    column.push(self.fields.shown(field, *walk));
                 }
             }
-            self.advance(&mut walks, epoch);
+            self.fields.advance(&mut walks, epoch);
         }
         let keys: [ArrayRef; 3] = [
             Arc::new(Int32Array::from(sites)),
@@ -200,14 +128,17 @@ mod tests {
 
     use super::*;
     use crate::generator::GeneratedRows;
+    use crate::generator::fields::Change;
+    use crate::generator::starts::REMEMBERED_PARTS;
 
     fn plan(hosts: u64, epochs: u64, fields: usize) -> WalksPlan {
-        let field = |number| WalkingField {
+        let field = |number| FieldPlan {
             name: format!("field_{number}"),
             start: (0.0, 100.0),
-            mean: 0.0,
-            deviation: 1.0,
             bounds: (0.0, 100.0),
+            change: Change::Normal { mean: 0.0, deviation: 1.0 },
+            refilled: false,
+            decimals: 0,
         };
         WalksPlan { start_us: 1_000_000, interval_us: 10_000_000, epochs, hosts, fields: (0..fields).map(field).collect() }
     }
@@ -242,7 +173,7 @@ mod tests {
         let walks = Walks::new(plan.clone(), 42);
         assert_eq!(walks.parts(), 200);
         let far = walks.part(199);
-        assert_eq!(walks.starts.lock().unwrap().as_ref().unwrap().passed.len(), REMEMBERED_PARTS);
+        assert_eq!(walks.starts.remembered(), REMEMBERED_PARTS);
         assert_eq!((walks.part(3), far), (Walks::new(plan.clone(), 42).part(3), batches(plan, 4)[199].clone()));
     }
 

@@ -3,9 +3,8 @@
 from pathlib import Path
 
 from sensorbench.compat.tsbs.options import TsbsLoadOptions, TsbsRunOptions
-from sensorbench.compat.tsbs.plan import data_parameters, inexpressible, variants_of
+from sensorbench.compat.tsbs.plan import USE_CASES, data_parameters, inexpressible, variants_of
 from sensorbench.compat.tsbs.run import queries_of
-from sensorbench.dataset.tsbs import CPU_FIELDS
 from sensorbench.results.estimate import Estimate, PartEstimate, VariantEstimate
 from sensorbench.runner import Variant, arithmetic_estimate, place_of
 
@@ -13,8 +12,15 @@ from sensorbench.runner import Variant, arithmetic_estimate, place_of
 def estimate_tsbs(options: TsbsLoadOptions | TsbsRunOptions, out: Path) -> Estimate:
     """What a load or queries would do. Raises UsageError for options that make no sense."""
     parameters, variants = data_parameters(options), variants_of(options, out)
-    rows = parameters.hosts * parameters.epochs
-    data = f"{rows:,} rows of {len(CPU_FIELDS)} values: {parameters.hosts:,} hosts, {parameters.epochs:,} rows each"
+    use_case = USE_CASES[options.use_case]
+    widths, generated = use_case.values, parameters.devices * parameters.epochs * len(use_case.values)
+    rows = round(generated * use_case.arriving)
+    data = (
+        f"{generated:,} rows of {' or '.join(map(str, widths))} values: {parameters.devices:,} {use_case.devices}, "
+        f"{parameters.epochs * len(widths):,} rows each"
+    )
+    if rows < generated:
+        data += f", of which about {rows:,} arrive"
     if isinstance(options, TsbsLoadOptions):
         steps = [f"load by {options.workers} workers, batches of {options.batch_size:,} rows"]
         estimates = [_estimate(variant, rows, None) for variant in variants]

@@ -30,13 +30,13 @@ class TsbsOptions(OptionModel):
     targets: tuple[str, ...] = option(
         ..., f"lab:NAME or a URL: {SERVER_URL}, {FILE_URL}. May be given several times.", "--target"
     )
-    use_case: Literal["cpu-only"] = option("cpu-only", "The use case of TSBS: cpu-only.")
-    scale: int = option(100, "How many hosts there are.", ge=1, le=2**31 - 1)
+    use_case: Literal["cpu-only", "iot"] = option("cpu-only", "The use case of TSBS: cpu-only, iot.")
+    scale: int = option(100, "How many hosts or trucks there are.", ge=1, le=2**31 - 1)
     timestamp_start: Annotated[datetime, parsed(_time)] = option(f"{START:%Y-%m-%dT%H:%M:%SZ}", "The first time of the data.")
     timestamp_end: Annotated[datetime, parsed(_time)] = option(
         f"{DEFAULT_END:%Y-%m-%dT%H:%M:%SZ}", "The end of the data, which they do not reach."
     )
-    log_interval: Seconds = option("10s", "From one row of a host to the next: 10s, 1m.")
+    log_interval: Seconds = option("10s", "From one row of a host or truck to the next: 10s, 1m.")
     seed: int = option(DEFAULT_SEED, "From which the data and all queries follow.", ge=0)
     schema_name: str = option("wide", "The schema that is used at each target: wide, narrow.", "--schema")
 
@@ -53,7 +53,8 @@ class TsbsRunOptions(TsbsOptions):
     """Which queries are executed, and how."""
 
     queries: Annotated[tuple[str, ...], parsed(_names)] = option(
-        "", "Kinds of queries by TSBS's names: lastpoint,high-cpu-1. If not given, those of TSBS's scripts."
+        "",
+        "Kinds of queries by TSBS's names: lastpoint,high-cpu-1. If not given, those of TSBS's scripts, and the calibrated ones.",
     )
     max_queries: int = option(QUERIES, "Queries of each kind.", ge=1)
     max_rps: Rate | None = option(None, "Queries per second that come whether or not others are answered (an open loop).")

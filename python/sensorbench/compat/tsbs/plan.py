@@ -10,7 +10,8 @@ from typing import Literal
 from sensorbench.compat.targets import lasting_target
 from sensorbench.compat.tsbs.options import TsbsOptions
 from sensorbench.dataset import Dataset, open_dataset
-from sensorbench.dataset.tsbs import TsbsParameters
+from sensorbench.dataset.tsbs import CPU_FIELDS, CPU_ONLY, DEVICES, IOT, TsbsParameters
+from sensorbench.dataset.tsbs_iot import FIELDS
 from sensorbench.errors import UsageError
 from sensorbench.progress import ProgressReporter
 from sensorbench.results.planned import PlannedTsbs
@@ -29,14 +30,35 @@ from sensorbench.runner import (
 )
 from sensorbench.schemas import Schema, load_operations, load_schema
 
-# The operation set of a use case.
-OPERATIONS = {"cpu-only": "tsbs_cpu"}
-# What TSBS's own scripts leave out.
-NOT_IN_SCRIPTS = frozenset({"cpu-max-all-32-24"})
+# What TSBS's own scripts leave out, and what one of its queries says literally.
+NOT_IN_SCRIPTS = frozenset({"cpu-max-all-32-24", "breakdown-frequency-as-written"})
+
+
+@dataclass(frozen=True)
+class UseCase:
+    """A use case: its dataset, its operation set, how many values each row of a device has that it writes an interval, and the share of
+    the rows that arrive.
+    """
+
+    dataset: str
+    operations: str
+    values: tuple[int, ...]
+    arriving: float = 1.0
+
+    @property
+    def devices(self) -> str:
+        """What there are as many of as the scale says."""
+        return DEVICES[self.dataset]
+
+
+USE_CASES = {
+    "cpu-only": UseCase(CPU_ONLY, "tsbs_cpu", (len(CPU_FIELDS),)),
+    "iot": UseCase(IOT, "tsbs_iot", tuple(map(len, FIELDS.values())), arriving=0.9),
+}
 
 
 def _dataset(options: TsbsOptions, progress: ProgressReporter) -> Dataset:
-    name = data_parameters(options).name_of(f"tsbs-{options.use_case}")
+    name = data_parameters(options).name_of(USE_CASES[options.use_case].dataset)
     return open_dataset(name, seed=options.seed, reporter=progress)
 
 
@@ -48,10 +70,10 @@ def data_parameters(options: TsbsOptions) -> TsbsParameters:
     if options.log_interval < 1 or not float(options.log_interval).is_integer():
         raise UsageError(f"--log-interval {options.log_interval:g}s: expected whole seconds, at least one")
     parameters = TsbsParameters(
-        hosts=options.scale, start=options.timestamp_start, duration=span, interval=timedelta(seconds=options.log_interval)
+        devices=options.scale, start=options.timestamp_start, duration=span, interval=timedelta(seconds=options.log_interval)
     )
     if parameters.epochs == 0:
-        raise UsageError("--log-interval: it is longer than the data; expected at least one row of each host")
+        raise UsageError("--log-interval: it is longer than the data; expected at least one row of each host or truck")
     return parameters
 
 
@@ -62,14 +84,16 @@ def variants_of(options: TsbsOptions, folder: Path) -> list[Variant]:
     specs = []
     for text in options.targets:
         target = lasting_target(text)
-        schema = load_schema(options.schema_name, operations=OPERATIONS[options.use_case], database=target.database.dialect)
+        schema = load_schema(
+            options.schema_name, operations=USE_CASES[options.use_case].operations, database=target.database.dialect
+        )
         specs.append(VariantSpec(target, schema, operations=tuple(schema.file.operation)))
     return make_variants(specs, folder / DATA_FOLDER)
 
 
 def all_queries(use_case: str) -> list[str]:
     """The names of all queries of a use case, in the order of TSBS's documentation."""
-    return list(load_operations(OPERATIONS[use_case]).operation)
+    return list(load_operations(USE_CASES[use_case].operations).operation)
 
 
 def workload_of(options: TsbsOptions, names: Sequence[str], *, operations: int = 1, schedule: Schedule | None = None) -> Workload:
@@ -93,7 +117,7 @@ class AtTargets:
     @classmethod
     def of(cls, options: TsbsOptions, folder: Path, progress: ProgressReporter) -> "AtTargets":
         """What options ask for. Raises UsageError for what makes no sense; nothing is written but the generated data, in the cache."""
-        variants, name = variants_of(options, folder), OPERATIONS[options.use_case]
+        variants, name = variants_of(options, folder), USE_CASES[options.use_case].operations
         comparison = Comparison(
             kind="experiment",
             name="tsbs",
@@ -163,6 +187,6 @@ def planned_tsbs(options: TsbsOptions, at: AtTargets, phase: Literal["load", "ru
         seed=options.seed,
         dataset=described.name,
         rows=described.readings,
-        metrics=described.readings * described.values_per_reading,
+        metrics=described.values,
         workers=workers,
     )

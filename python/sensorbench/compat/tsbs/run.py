@@ -8,8 +8,10 @@ from pathlib import Path
 import pyarrow as pa
 
 from sensorbench.compat.drive import drive
+from sensorbench.compat.tsbs.caveats import DEGENERATE, caveats_of
 from sensorbench.compat.tsbs.options import TsbsRunOptions
 from sensorbench.compat.tsbs.plan import NOT_IN_SCRIPTS, AtTargets, all_queries, inexpressible, planned_tsbs, workload_of
+from sensorbench.compat.tsbs.whole_answers import rows_of_whole_answers
 from sensorbench.errors import UsageError
 from sensorbench.lifecycle import Benchmark, Description, RunContext, check_folder
 from sensorbench.progress import ProgressReporter
@@ -35,14 +37,15 @@ from sensorbench.verification import REFERENCE_SAMPLE, reference_table
 
 @dataclass(frozen=True)
 class TsbsRunPlan:
-    """Kinds of queries at targets. `inexpressible` are those that a variant leaves out, with why. `observers` are called some times a second
-    with the run and its snapshot.
+    """Kinds of queries at targets. `inexpressible` are those that a variant leaves out, with why. `whole_answers` are the rows that answers
+    have together that select nothing. `observers` are called some times a second with the run and its snapshot.
     """
 
     options: TsbsRunOptions
     at: AtTargets
     queries: list[str]
     inexpressible: dict[str, dict[str, str]]
+    whole_answers: dict[str, int]
     observers: Sequence[Observer]
 
     def variants_of(self, query: str) -> list[Variant]:
@@ -86,7 +89,11 @@ def plan_tsbs_run(
     for variant, reasons in left_out.items():
         for name, why in reasons.items():
             progress.warn(f"{variant} leaves out {name}: {why}")
-    plan = TsbsRunPlan(options, at, queries, left_out, observers)
+    for name in queries:
+        if name in DEGENERATE:
+            progress.warn(f"{name}: {DEGENERATE[name]}")
+    whole_answers = rows_of_whole_answers(at.validated, queries, options.max_queries)
+    plan = TsbsRunPlan(options, at, queries, left_out, whole_answers, observers)
     if nobody := [name for name in queries if not plan.variants_of(name)]:
         raise UsageError(f"--queries {nobody[0]}: no target can express it; leave it out")
     return plan
@@ -124,6 +131,8 @@ class TsbsRunBenchmark(Benchmark[TsbsRunPlan, TsbsManifest, RunsWriter[TsbsManif
                     "max_queries": options.max_queries,
                     "max_rps": options.max_rps,
                     "inexpressible": plan.inexpressible,
+                    "whole_answers": plan.whole_answers,
+                    "caveats": caveats_of(options.use_case, plan.queries),
                 }
             ),
             variants=[

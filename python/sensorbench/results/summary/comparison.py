@@ -65,7 +65,9 @@ class LoadFigures(SummaryPart):
     readings: int
     load_s: float
     settle_s: float
-    values_per_reading: int = Field(default=1, description="Values of each reading: the metrics of a wide row, else 1.")
+    values_per_reading: int | float = Field(
+        default=1, description="Values of each reading: the metrics of a wide row, in the mean where rows differ, else 1."
+    )
     readings_per_s: float | None = None
     settled_readings_per_s: float | None = None
     size: LoadSize
@@ -89,7 +91,7 @@ class LoadFigures(SummaryPart):
     @property
     def values(self) -> int:
         """Values of all readings."""
-        return self.readings * self.values_per_reading
+        return round(self.readings * self.values_per_reading)
 
     @property
     def values_per_s(self) -> float | None:
