@@ -60,7 +60,7 @@ impl Behaviour {
 
 impl Database for NullDatabase {
     fn about(&self) -> About {
-        About::embedded("null", "answers nothing at once; the ceiling of the engine")
+        About { many_processes: true, ..About::embedded("null", "answers nothing at once; the ceiling of the engine") }
     }
 
     fn open(&self, url: &TargetUrl) -> Result<Box<dyn Driver>, DriverError> {

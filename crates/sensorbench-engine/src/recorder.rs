@@ -219,6 +219,14 @@ pub(crate) fn merge_figures(sum: &mut [Figures], figures: &[Figures]) {
     sum.iter_mut().zip(figures).filter(|(_, figures)| figures.ended() > 0).for_each(|(sum, figures)| sum.merge(figures));
 }
 
+/// Adds an interval to others; one of the same number is added to.
+pub(crate) fn merge_interval(intervals: &mut Vec<Interval>, interval: Interval) {
+    match intervals.iter_mut().find(|other| other.number == interval.number) {
+        Some(other) => merge_figures(&mut other.figures, &interval.figures),
+        None => intervals.push(interval),
+    }
+}
+
 /// Records on their way to a recorder: a worker hands them over many at a time, so that a lock and a walk through the
 /// histograms do not come between any two operations.
 #[derive(Default)]
