@@ -1,7 +1,9 @@
 from .ceiling import driver_ceiling, server_ceiling
-from .client_health import check_client_health, client_bound, health_of_client, warn_of_client
+from .client_health import check_client_health, client_bound, health_of_client, warn_of_client, warn_of_generators
 from .comparison import DATA_FOLDER, Comparison, ConnectedComparison, StallTest, ValidatedComparison
 from .drive import run_plan, write_started
+from .generators.sharing import GeneratorOptions, check_can_share, check_can_share_operations
+from .generators.shared_run import PROCESS as GENERATOR
 from .experiment_file import ExperimentFile, load_experiment, plan_experiment
 from .lengths import Length, LengthOrNone, Seconds, SecondsOrNone, seconds, seconds_or_none
 from .live import FeedEnd, LiveFeed, publish_stored, published_to
@@ -54,6 +56,7 @@ from .workload import MAX_CONCURRENCY, MAX_CONCURRENCY_EMBEDDED, WARMUP, Schedul
 __all__ = [
     "CLIENT",
     "DATA_FOLDER",
+    "GENERATOR",
     "FILE_URL",
     "KEY",
     "MAX_CONCURRENCY",
@@ -72,6 +75,7 @@ __all__ = [
     "ExperimentFile",
     "ExperimentOptions",
     "FeedEnd",
+    "GeneratorOptions",
     "Length",
     "LengthOrNone",
     "LiveFeed",
@@ -107,6 +111,8 @@ __all__ = [
     "borrowed_cluster",
     "build_plan",
     "cached_tables",
+    "check_can_share",
+    "check_can_share_operations",
     "check_can_stop",
     "check_client_health",
     "check_memory",
@@ -155,6 +161,7 @@ __all__ = [
     "validated",
     "wait_for",
     "warn_of_client",
+    "warn_of_generators",
     "with_keys_of_run",
     "write_started",
 ]
