@@ -88,7 +88,7 @@ def run(
         "changes": changes,
         "sweeps": sweeps,
         "include_outdated": include_outdated,
-        "generators": generators,
+        "generators": generators if generators > 1 else None,
         "server_memory": server_memory,
         "server_cpus": server_cpus,
         "one_at_a_time": one_at_a_time,
