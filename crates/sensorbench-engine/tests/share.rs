@@ -106,7 +106,7 @@ fn each_arrival_comes_when_it_would_with_one() {
         let common: HashSet<u64> = shared.iter().map(|(_, ended)| ended.phases[0].start_ns.unwrap()).collect();
         assert_eq!(common, HashSet::from([START_NS]));
         let offered = |runs: &[(Segment, Ended)]| -> Vec<u64> {
-            let of_phase = |phase: usize| runs.iter().map(|(_, ended)| ended.phases[phase].started + ended.phases[phase].dropped).sum();
+            let of_phase = |phase: usize| runs.iter().map(|(_, ended)| ended.phases[phase].started + ended.phases[phase].dropped).sum::<u64>();
             (0..2).map(of_phase).collect()
         };
         assert_eq!(offered(&shared), offered(std::slice::from_ref(&alone)));

@@ -10,7 +10,7 @@ use arrow_pyarrow::PyArrowType;
 use pyo3::prelude::*;
 use sensorbench_engine::{Figures, Interval, OUTCOMES};
 use sensorbench_histogram::{TaggedInterval, read_interval_log};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::arrow_tables::intervals;
 use crate::errors::{DataError, written};
@@ -131,7 +131,7 @@ impl Merge {
     }
 
     fn timer_lag(&self) -> String {
-        written(&json!(latencies_as_json(self.lock().timer_lag())))
+        written(&latencies_as_json(self.lock().timer_lag()))
     }
 }
 
