@@ -335,13 +335,7 @@ mod tests {
         phase_of_share(name, operations, duration_s, per_s, Share::default())
     }
 
-    fn phase_of_share(
-        name: &str,
-        operations: Option<u64>,
-        duration_s: Option<f64>,
-        per_s: Option<f64>,
-        share: Share,
-    ) -> Phase {
+    fn phase_of_share(name: &str, operations: Option<u64>, duration_s: Option<f64>, per_s: Option<f64>, share: Share) -> Phase {
         let pace = per_s.map(|per_s| Pace {
             arrival: Arrival::Constant,
             segments: vec![RateSegment { from_per_s: per_s, to_per_s: None, length_s: None }],

@@ -246,9 +246,8 @@ fn of_texts(seed: u64, operation: &str) -> Stream {
 /// What of the run this load generator has. Refuses what load generators cannot share, because each knows its own operations only.
 fn ready_share(plan: &Plan) -> Result<Share, EngineError> {
     let Some(PlannedShare { number, of, .. }) = plan.share else { return Ok(Share::default()) };
-    let reads_what_is_written = |source: &PlannedSource| {
-        matches!(source, PlannedSource::Written { .. } | PlannedSource::Records { grown: Some(_), .. })
-    };
+    let reads_what_is_written =
+        |source: &PlannedSource| matches!(source, PlannedSource::Written { .. } | PlannedSource::Records { grown: Some(_), .. });
     // Behind a phase that ends by its number of operations, the next begins when that is over: at another time for each.
     let begins_at_a_common_time = |phases: &[PlannedPhase]| phases.iter().all(|phase| phase.operations.is_none());
     let problem = if number >= of {
@@ -260,7 +259,10 @@ fn ready_share(plan: &Plan) -> Result<Share, EngineError> {
     } else if let Some(late) = (1..plan.phases.len())
         .find(|number| of > 1 && plan.phases[*number].pace.is_some() && !begins_at_a_common_time(&plan.phases[..*number]))
     {
-        format!("phase {}: an open loop that load generators share cannot follow a phase of a number of operations", plan.phases[late].name)
+        format!(
+            "phase {}: an open loop that load generators share cannot follow a phase of a number of operations",
+            plan.phases[late].name
+        )
     } else {
         return Ok(Share { number, of });
     };

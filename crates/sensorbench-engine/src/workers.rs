@@ -47,7 +47,11 @@ impl Start {
 }
 
 /// Has each worker connect and then wait for its start.
-pub(crate) fn spawn_all(sessions: Sessions, starts: Vec<Start>, finished: &Arc<Finished>) -> Result<Vec<JoinHandle<()>>, EngineError> {
+pub(crate) fn spawn_all(
+    sessions: Sessions,
+    starts: Vec<Start>,
+    finished: &Arc<Finished>,
+) -> Result<Vec<JoinHandle<()>>, EngineError> {
     let spawn = |number: usize, body: Box<dyn FnOnce() + Send>| {
         let finished = finished.clone();
         let body = move || {

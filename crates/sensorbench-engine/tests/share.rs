@@ -89,14 +89,16 @@ fn together_they_execute_the_operations_of_one() {
             assert!(segment.recorded.log.iter().all(|record| record.k % GENERATORS == number as u64));
             assert_accounted_for(ended.phases.iter().map(|phase| phase.started).sum(), &ended.figures);
         }
-        let slots: HashSet<u32> = shared.iter().flat_map(|(segment, _)| &segment.recorded.log).map(|record| record.slot).collect();
+        let slots: HashSet<u32> =
+            shared.iter().flat_map(|(segment, _)| &segment.recorded.log).map(|record| record.slot).collect();
         assert_eq!(slots, (0..16).collect(), "each load generator has slots of its own");
     }
 }
 
 #[test]
 fn each_arrival_comes_when_it_would_with_one() {
-    let pace = |arrival: &str| json!({"arrival": arrival, "segments": [{"from_per_s": 400.0, "to_per_s": 900.0, "length_s": 0.3}]});
+    let pace =
+        |arrival: &str| json!({"arrival": arrival, "segments": [{"from_per_s": 400.0, "to_per_s": 900.0, "length_s": 0.3}]});
     for arrival in ["constant", "poisson"] {
         let phases = json!([
             {"name": "ramp", "duration_s": 0.3, "pace": pace(arrival)},
@@ -106,7 +108,9 @@ fn each_arrival_comes_when_it_would_with_one() {
         let common: HashSet<u64> = shared.iter().map(|(_, ended)| ended.phases[0].start_ns.unwrap()).collect();
         assert_eq!(common, HashSet::from([START_NS]));
         let offered = |runs: &[(Segment, Ended)]| -> Vec<u64> {
-            let of_phase = |phase: usize| runs.iter().map(|(_, ended)| ended.phases[phase].started + ended.phases[phase].dropped).sum::<u64>();
+            let of_phase = |phase: usize| {
+                runs.iter().map(|(_, ended)| ended.phases[phase].started + ended.phases[phase].dropped).sum::<u64>()
+            };
             (0..2).map(of_phase).collect()
         };
         assert_eq!(offered(&shared), offered(std::slice::from_ref(&alone)));

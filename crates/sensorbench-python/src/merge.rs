@@ -62,7 +62,8 @@ impl Merge {
     fn add_latencies(&self, found: &mut ByInterval, log: &str) -> PyResult<()> {
         let cells: HashMap<String, usize> = (0..self.cells())
             .map(|cell| {
-                let (phase, operation) = (&self.phases[cell / self.operations.len()], &self.operations[cell % self.operations.len()]);
+                let (phase, operation) =
+                    (&self.phases[cell / self.operations.len()], &self.operations[cell % self.operations.len()]);
                 (format!("{phase}.{operation}"), cell)
             })
             .collect();
