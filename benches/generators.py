@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
+from typing import BinaryIO
 
 import pyarrow as pa
 
@@ -17,6 +18,7 @@ from sensorbench.results.engine_plan import EnginePlan
 from sensorbench.results.manifest import RunTotals
 from sensorbench.results.ownership import Owner
 from sensorbench.runner.generators import local
+from sensorbench.runner.generators.messages import Message
 from sensorbench.runner.generators.shared_run import shared_run
 
 SCHEMA = json.dumps({"operations": [{"name": "nothing"}]})
@@ -42,7 +44,7 @@ def counted_bytes() -> Iterator[list[int]]:
     sizes: list[int] = []
     receive = local.receive
 
-    def counting(stream):  # type: ignore[no-untyped-def]
+    def counting(stream: BinaryIO) -> tuple[Message, list[bytes]] | None:
         received = receive(stream)
         if received is not None:
             message, parts = received
@@ -84,9 +86,7 @@ def measure(url: str, concurrency: int, generators: int, duration_s: float) -> M
     first = log.group_by("generator").aggregate([("start_ns", "min")])["start_ns_min"].to_pylist()
     totals = RunTotals.model_validate_json(whole)
     of_each = generators * duration_s
-    return Measured(
-        totals.phases[0].started / duration_s, (max(first) - min(first)) / 1e3, cpu_s / of_each, sum(sizes) / of_each
-    )
+    return Measured(totals.phases[0].started / duration_s, (max(first) - min(first)) / 1e3, cpu_s / of_each, sum(sizes) / of_each)
 
 
 def main() -> None:

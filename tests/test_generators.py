@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from shutil import copytree
 from typing import Any
@@ -27,8 +28,8 @@ from sensorbench.results.ownership import Owner
 from sensorbench.runner.client_health import bound_generators, late_generators
 from sensorbench.runner.generators.load_generator import ShareWork
 from sensorbench.runner.generators.local import LocalGenerator
-from sensorbench.runner.generators.messages import Taken
 from sensorbench.runner.generators.messages import Stop as StopRequest
+from sensorbench.runner.generators.messages import Taken
 from sensorbench.runner.generators.shared_run import shared_run
 from sensorbench.runner.plan import as_json
 from tests.conftest import Cli
@@ -71,7 +72,8 @@ def identities(operations: pa.Table, totals: RunTotals) -> set[tuple[int, int, i
     """Of each operation: phase, k, kind and intended start since the phase began."""
     starts = [phase.start_ns or 0 for phase in totals.phases]
     return {
-        (row["phase"], row["k"], row["operation"], row["intended_start_ns"] - starts[row["phase"]]) for row in operations.to_pylist()
+        (row["phase"], row["k"], row["operation"], row["intended_start_ns"] - starts[row["phase"]])
+        for row in operations.to_pylist()
     }
 
 
@@ -128,7 +130,7 @@ def test_a_changed_rate_is_the_same_for_all_of_them() -> None:
     (event,) = segment["events"]
     assert event[1] == "rate set to 1000/s"
     intended = sorted(segment["operations"]["intended_start_ns"].to_pylist())
-    gaps_ms = {round((late - early) / 1e6) for early, late in zip(intended, intended[1:], strict=False) if early >= event[0]}
+    gaps_ms = {round((late - early) / 1e6) for early, late in pairwise(intended) if early >= event[0]}
     assert gaps_ms == {1}
 
 
@@ -312,5 +314,8 @@ def test_those_that_were_late_or_the_limit_are_named() -> None:
         "load generator 2 began 3 ms after the common start",
         "the timer of load generator 3 was late by 2 ms (median)",
     ]
-    assert bound_generators([totals], 1) == "load generator 4: the client kept 0.90 processors busy, with 1 threads for its operations"
+    assert (
+        bound_generators([totals], 1)
+        == "load generator 4: the client kept 0.90 processors busy, with 1 threads for its operations"
+    )
     assert bound_generators([totals], 2) is None

@@ -22,7 +22,9 @@ def stress_page(summary: StressSummary, result: StressResult) -> Page:
     choice = f"Choice: {workload['choice']}. " if workload["choice"] else ""
     generators = workload.get("generators", 1)
     shared = f"{generators} load generators with " if generators > 1 else ""
-    client = f"{shared}{workload['threads']} threads, time-out {formatting.duration(workload['timeout_s'])}, seed {workload['seed']}"
+    client = (
+        f"{shared}{workload['threads']} threads, time-out {formatting.duration(workload['timeout_s'])}, seed {workload['seed']}"
+    )
     return Page(
         kind="stress",
         title=summary.title,

@@ -2,9 +2,9 @@ from .ceiling import driver_ceiling, server_ceiling
 from .client_health import check_client_health, client_bound, health_of_client, warn_of_client, warn_of_generators
 from .comparison import DATA_FOLDER, Comparison, ConnectedComparison, StallTest, ValidatedComparison
 from .drive import run_plan, write_started
-from .generators.sharing import GeneratorOptions, check_can_share, check_can_share_operations
-from .generators.shared_run import PROCESS as GENERATOR
 from .experiment_file import ExperimentFile, load_experiment, plan_experiment
+from .generators.shared_run import PROCESS as GENERATOR
+from .generators.sharing import GeneratorOptions, check_can_share, check_can_share_operations
 from .lengths import Length, LengthOrNone, Seconds, SecondsOrNone, seconds, seconds_or_none
 from .live import FeedEnd, LiveFeed, publish_stored, published_to
 from .load import LoadOrder, check_namespace, fingerprint_of, known_size, load_variant, noted
@@ -56,8 +56,8 @@ from .workload import MAX_CONCURRENCY, MAX_CONCURRENCY_EMBEDDED, WARMUP, Schedul
 __all__ = [
     "CLIENT",
     "DATA_FOLDER",
-    "GENERATOR",
     "FILE_URL",
+    "GENERATOR",
     "KEY",
     "MAX_CONCURRENCY",
     "MAX_CONCURRENCY_EMBEDDED",

@@ -7,13 +7,13 @@ from sensorbench.benchmarks.stress.figures import step_figures
 from sensorbench.results.planned import StressSearch
 from sensorbench.results.stress import StressResult
 from sensorbench.results.summary.envelope import Caveat, Caveats, envelope, errors_of, fields_of_plan
-from sensorbench.runner import warn_of_generators
 from sensorbench.results.summary.stress import (
     StressCapacity,
     StressFigures,
     StressStep,
     StressSummary,
 )
+from sensorbench.runner import warn_of_generators
 
 
 def summarise_stress(result: StressResult) -> StressSummary:

@@ -7,6 +7,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TypeVar, cast
 
 from sensorbench import errors
@@ -67,7 +68,7 @@ class LocalGenerator:
 
     @property
     def host(self) -> str:
-        """This machine."""
+        """Where it runs: here."""
         return LOCAL
 
     @property
@@ -110,10 +111,9 @@ class LocalGenerator:
     def close(self) -> None:
         """Ends the process, which ends by itself when its standard input is closed, unless it hangs."""
         if self._process.stdin is not None:
-            try:
+            # It may be gone without having read everything.
+            with suppress(OSError):
                 self._process.stdin.close()
-            except OSError:
-                pass  # It was gone before it had read everything.
         try:
             self._process.wait(timeout=2.0)
         except subprocess.TimeoutExpired:
