@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
-from typing import BinaryIO
+from typing import IO
+from unittest.mock import patch
 
 import pyarrow as pa
 
@@ -18,7 +19,7 @@ from sensorbench.results.engine_plan import EnginePlan
 from sensorbench.results.manifest import RunTotals
 from sensorbench.results.ownership import Owner
 from sensorbench.runner.generators import local
-from sensorbench.runner.generators.messages import Message
+from sensorbench.runner.generators.messages import Message, receive
 from sensorbench.runner.generators.shared_run import shared_run
 
 SCHEMA = json.dumps({"operations": [{"name": "nothing"}]})
@@ -42,20 +43,16 @@ class Measured:
 def counted_bytes() -> Iterator[list[int]]:
     """The sizes of what load generators answer."""
     sizes: list[int] = []
-    receive = local.receive
 
-    def counting(stream: BinaryIO) -> tuple[Message, list[bytes]] | None:
+    def counting(stream: IO[bytes]) -> tuple[Message, list[bytes]] | None:
         received = receive(stream)
         if received is not None:
             message, parts = received
             sizes.append(len(message.model_dump_json()) + sum(map(len, parts)))
         return received
 
-    local.receive = counting
-    try:
+    with patch.object(local, "receive", counting):
         yield sizes
-    finally:
-        local.receive = receive
 
 
 def measure(url: str, concurrency: int, generators: int, duration_s: float) -> Measured:

@@ -133,7 +133,12 @@ class EnginePlan(OperationsPlan):
     log_every: NotRequired[int | None]
     answers_every: NotRequired[int | None]
     answers_whole: NotRequired[int]
-    share: NotRequired[PlannedShare]
+
+
+class SharedPlan(EnginePlan):
+    """A run, and which share of it one of several load generators has."""
+
+    share: PlannedShare
 
 
 class HeldStep(TypedDict):

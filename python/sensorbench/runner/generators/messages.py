@@ -1,7 +1,7 @@
 """What the controller and a load generator say to each other: a line of JSON for each message, and behind it its parts in bytes."""
 
 from collections.abc import Sequence
-from typing import Annotated, BinaryIO, Literal
+from typing import IO, Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -108,7 +108,7 @@ class _Envelope(_Message):
     sizes: tuple[int, ...]
 
 
-def send(stream: BinaryIO, message: Message, parts: Sequence[bytes] = ()) -> None:
+def send(stream: IO[bytes], message: Message, parts: Sequence[bytes] = ()) -> None:
     """Sends a message with its parts. Raises OSError where nobody reads any more."""
     envelope = _Envelope(message=message, sizes=tuple(map(len, parts)))
     stream.write(envelope.model_dump_json().encode() + b"\n")
@@ -117,7 +117,7 @@ def send(stream: BinaryIO, message: Message, parts: Sequence[bytes] = ()) -> Non
     stream.flush()
 
 
-def receive(stream: BinaryIO) -> tuple[Message, list[bytes]] | None:
+def receive(stream: IO[bytes]) -> tuple[Message, list[bytes]] | None:
     """The next message with its parts; None where the other side is gone, also in the middle of one."""
     line = stream.readline()
     if not line.endswith(b"\n"):

@@ -26,7 +26,7 @@ def to_parts(segment: "Segment") -> list[bytes]:
 def from_parts(parts: list[bytes]) -> SegmentParts:
     """The same segment."""
     operations, answers, intervals, histograms = parts
-    return SegmentParts(*map(batch_from_bytes, (operations, answers, intervals)), histograms.decode())
+    return SegmentParts(batch_from_bytes(operations), batch_from_bytes(answers), batch_from_bytes(intervals), histograms.decode())
 
 
 def batch_to_bytes(batch: pa.RecordBatch) -> bytes:

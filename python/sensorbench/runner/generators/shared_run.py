@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from sensorbench._engine import Merge, Target
 from sensorbench.errors import LostGeneratorError
-from sensorbench.results.engine_plan import EnginePlan
-from sensorbench.results.engine_report import EngineRun, ErrorReport, PhaseReport, Snapshot
+from sensorbench.results.engine_plan import EnginePlan, SharedPlan
+from sensorbench.results.engine_report import EngineRun, ErrorReport, OperationReport, PhaseReport, Snapshot
 from sensorbench.results.manifest import OUTCOMES, GeneratorTotals, RunTotals
 from sensorbench.runner.generators.load_generator import EndedShare, LoadGenerator, ShareWork
 from sensorbench.runner.generators.local import LocalGenerator
@@ -204,9 +204,9 @@ class SharedRun(EngineRun):
     def _known_of_lost(self, number: int) -> list[PhaseReport]:
         """The phases of a lost load generator, as far as it has handed over what became of its operations."""
         received = self._received[number]
-
-        def known(phase: int, report: PhaseReport) -> PhaseReport:
-            operations = {
+        known: list[PhaseReport] = []
+        for phase, report in enumerate(self._snapshots[number]["phases"]):
+            operations: dict[str, OperationReport] = {
                 name: {
                     **report["operations"][name],
                     "counts": {outcome: received[phase, operation, outcome] for outcome in OUTCOMES},
@@ -216,9 +216,8 @@ class SharedRun(EngineRun):
                 for operation, name in enumerate(self._operations)
             }
             ended = sum(sum(operation["counts"].values()) for operation in operations.values())
-            return {**report, "started": ended, "operations": operations}  # type: ignore[typeddict-item]
-
-        return [known(phase, report) for phase, report in enumerate(self._snapshots[number]["phases"])]
+            known.append({**report, "started": ended, "operations": operations})
+        return known
 
     def _totals(self, generator: LoadGenerator, whole: RunTotals | None) -> GeneratorTotals:
         number = generator.number
@@ -276,8 +275,8 @@ def shared_run(target: Target, plan: EnginePlan, tables: Sequence[pa.Table], cou
     origin_ns = time.monotonic_ns()
 
     def work(number: int) -> ShareWork:
-        share = {"number": number, "of": count, "clock_origin_ns": origin_ns}
-        return ShareWork(url, driver_schema, as_json({**plan, "share": share}), tables)
+        shared: SharedPlan = {**plan, "share": {"number": number, "of": count, "clock_origin_ns": origin_ns}}
+        return ShareWork(url, driver_schema, as_json(shared), tables)
 
     run = SharedRun([LocalGenerator(number) for number in range(1, count + 1)], plan, origin_ns)
     try:
