@@ -3,7 +3,7 @@ from .client_health import check_client_health, client_bound, health_of_client, 
 from .comparison import DATA_FOLDER, Comparison, ConnectedComparison, StallTest, ValidatedComparison
 from .drive import run_plan, write_started
 from .experiment_file import ExperimentFile, load_experiment, plan_experiment
-from .generators.shared_run import PROCESS as GENERATOR
+from .generators.shared_run import GENERATOR
 from .generators.sharing import GeneratorOptions, check_can_share, check_can_share_operations
 from .lengths import Length, LengthOrNone, Seconds, SecondsOrNone, seconds, seconds_or_none
 from .live import FeedEnd, LiveFeed, publish_stored, published_to

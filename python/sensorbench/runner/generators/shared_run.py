@@ -31,7 +31,7 @@ INTERVAL_NS = 1_000_000_000
 # From the agreement on a start, or on a rate, until it takes effect: all load generators have heard of it by then.
 LEAD_NS = 250_000_000
 # How processes of load generators are called beside the client and the servers.
-PROCESS = "generator"
+GENERATOR = "generator"
 
 
 class SharedRun(EngineRun):
@@ -55,7 +55,7 @@ class SharedRun(EngineRun):
     @property
     def processes(self) -> Mapping[str, int]:
         """The processes of load generators on this machine, by name."""
-        return {f"{PROCESS} {generator.number}": generator.pid for generator in self._generators}
+        return {f"{GENERATOR} {generator.number}": generator.pid for generator in self._generators}
 
     def prepare(self, work: Callable[[int], ShareWork]) -> None:
         """Has all of them connect; `work` of a number, from 0."""
