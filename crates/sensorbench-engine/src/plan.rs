@@ -42,7 +42,7 @@ pub struct Plan {
     pub late_after_ms: f64,
     /// What of the run this load generator has, where several share it.
     pub share: Option<PlannedShare>,
-    /// Keep a record of every n-th operation.
+    /// Keep a record of every n-th operation that is its own.
     pub log_every: Option<u64>,
     /// Keep the digest of the answer to every n-th operation.
     pub answers_every: Option<u64>,

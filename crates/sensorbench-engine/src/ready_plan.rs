@@ -23,6 +23,7 @@ pub struct ReadyPlan {
     pub(crate) workloads: Vec<PhaseWorkload>,
     /// For each phase, whether it is an open loop.
     pub(crate) open_loop: Vec<bool>,
+    pub(crate) share: Share,
     pub(crate) concurrency: usize,
     /// Number of its first slot among those of all load generators.
     pub(crate) first_slot: usize,
@@ -74,6 +75,7 @@ impl ReadyPlan {
             operations: plan.operations.into_iter().map(|planned| planned.operation).collect(),
             workloads,
             open_loop: phases.iter().map(Phase::is_open_loop).collect(),
+            share,
             concurrency,
             first_slot,
             threads: plan.threads,

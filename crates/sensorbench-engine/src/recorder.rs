@@ -5,6 +5,7 @@ use std::sync::{Mutex, MutexGuard};
 
 use sensorbench_driver::ErrorKind;
 use sensorbench_histogram::Latencies;
+use sensorbench_workload::Share;
 
 use crate::ready_plan::ReadyPlan;
 use crate::record::{Answer, Failure, Outcome, Record};
@@ -108,6 +109,7 @@ pub(crate) struct Recorder {
     interval_ns: u64,
     late_after_ns: u64,
     log_every: Option<u64>,
+    share: Share,
     state: Mutex<State>,
 }
 
@@ -131,6 +133,7 @@ impl Recorder {
             interval_ns: plan.interval_ns,
             late_after_ns: plan.late_after_ns,
             log_every: plan.log_every,
+            share: plan.share,
             state: Mutex::default(),
         }
     }
@@ -149,7 +152,8 @@ impl Recorder {
             if let Some(own_lag_ns) = record.own_lag_ns {
                 state.timer_lag.record(own_lag_ns);
             }
-            if self.log_every.is_some_and(|every| record.k % every == 0) {
+            // Of their own operations: else all records could be of the same load generator.
+            if self.log_every.is_some_and(|every| self.share.ordinal(record.k) % every == 0) {
                 state.log.push(*record);
             }
         }

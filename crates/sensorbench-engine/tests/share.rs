@@ -125,6 +125,23 @@ fn each_arrival_comes_when_it_would_with_one() {
 }
 
 #[test]
+fn each_keeps_records_of_its_own_operations() {
+    let phases = json!([{"name": "measure", "operations": 800}]);
+    let logged = |number| {
+        let mut plan = mixed(phases.clone(), Some((number, GENERATORS, monotonic_ns())));
+        plan.log_every = Some(20);
+        let run = Prepared::connect(null_driver("null:").as_ref(), plan, &[]).unwrap().start();
+        assert!(run.wait(NO_LIMIT), "the run does not end");
+        let mut numbers: Vec<u64> = run.end().0.recorded.log.iter().map(|record| record.k).collect();
+        numbers.sort_unstable();
+        numbers
+    };
+    for number in 0..GENERATORS {
+        assert_eq!(logged(number), (0..10).map(|nth| number + 20 * GENERATORS * nth).collect::<Vec<_>>());
+    }
+}
+
+#[test]
 fn parameters_follow_from_k_alone() {
     let values = |share| {
         let ready = ReadyPlan::new(mixed(json!([{"name": "measure", "operations": 40}]), share), &[]).unwrap();

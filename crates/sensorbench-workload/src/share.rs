@@ -23,6 +23,12 @@ impl Share {
         end.saturating_sub(self.number).div_ceil(self.of)
     }
 
+    /// The how-manieth of its own operations one of them is, from 0.
+    #[inline]
+    pub fn ordinal(self, k: u64) -> u64 {
+        k / self.of
+    }
+
     /// Of places that are shared as evenly as may be, which are its own: the first of them, and how many.
     pub fn places(self, total: usize) -> (usize, usize) {
         let (number, of) = (self.number as usize, self.of as usize);
