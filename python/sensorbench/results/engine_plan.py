@@ -175,6 +175,11 @@ class KeptPlan(TypedDict, total=False):
     warm_up: int
 
 
+def is_shared(plan: KeptPlan) -> bool:
+    """Whether load generators shared a run: then the operations that started are not all those before a number."""
+    return plan.get("generators", 1) > 1
+
+
 # The operations themselves are long, and follow from schema and seed.
 _KEPT = ("phases", "concurrency", "threads", "timeout_s", "spin", "log_every", "answers_every", "answers_whole")
 
