@@ -158,9 +158,16 @@ def test_a_run_that_they_share_looks_as_from_one_process(cli: Cli, tmp_path: Pat
     assert not any(psutil.pid_exists(generator.pid) for generator in run.manifest.totals.generators)
 
 
-def test_an_experiment_that_they_share_reads_back_all_that_they_wrote(cli: Cli, tmp_path: Path) -> None:
+@pytest.mark.parametrize("schedule", ["{ rate = 400, concurrency = 4 }", "{ concurrency = 4 }"])
+def test_an_experiment_that_they_share_reads_back_all_that_they_wrote(cli: Cli, tmp_path: Path, schedule: str) -> None:
     copytree(EXAMPLE, tmp_path / "example")
-    changes = ("workload.duration=500ms", "workload.warmup=100ms", "workload.repetitions=1", "workload.log=all")
+    changes = [
+        f"workload.schedule={schedule}",
+        "workload.duration=300ms",
+        "workload.warmup=100ms",
+        "workload.repetitions=1",
+        "workload.log=all",
+    ]
     words = [word for change in changes for word in ("--set", change)]
     out = tmp_path / "out"
     experiment = tmp_path / "example" / "experiment.toml"
@@ -174,9 +181,15 @@ def test_an_experiment_that_they_share_reads_back_all_that_they_wrote(cli: Cli, 
             operations = run.table("operations")
             assert operations is not None
             assert {row["generator"] - row["k"] % 2 for row in operations.to_pylist()} == {1}
-    # With another number of them, the rest would be another measurement.
-    resumed = cli("run", experiment, *words, "--resume", "--no-open", "--out", out)
-    assert (resumed.exit_code, "another generators" in resumed.err) == (2, True), resumed.err
+
+
+def test_what_they_began_goes_on_with_as_many(cli: Cli, tmp_path: Path) -> None:
+    copytree(EXAMPLE, tmp_path / "example")
+    words = ["run", tmp_path / "example" / "experiment.toml", "--set", "workload.repetitions=1", "--set", "workload.warmup=0"]
+    words += ["--set", "workload.duration=100ms", "--no-open", "--out", tmp_path / "out"]
+    assert cli(*words, "--generators", 2).exit_code == 0
+    resumed = cli(*words, "--resume")
+    assert (resumed.exit_code, "begun with another generators" in resumed.err) == (2, True), resumed.err
 
 
 @pytest.mark.parametrize(
