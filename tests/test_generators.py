@@ -181,14 +181,8 @@ def test_an_experiment_that_they_share_reads_back_all_that_they_wrote(cli: Cli, 
             operations = run.table("operations")
             assert operations is not None
             assert {row["generator"] - row["k"] % 2 for row in operations.to_pylist()} == {1}
-
-
-def test_what_they_began_goes_on_with_as_many(cli: Cli, tmp_path: Path) -> None:
-    copytree(EXAMPLE, tmp_path / "example")
-    words = ["run", tmp_path / "example" / "experiment.toml", "--set", "workload.repetitions=1", "--set", "workload.warmup=0"]
-    words += ["--set", "workload.duration=100ms", "--no-open", "--out", tmp_path / "out"]
-    assert cli(*words, "--generators", 2).exit_code == 0
-    resumed = cli(*words, "--resume")
+    # With another number of them, the rest would be another measurement.
+    resumed = cli("run", experiment, *words, "--resume", "--no-open", "--out", out)
     assert (resumed.exit_code, "begun with another generators" in resumed.err) == (2, True), resumed.err
 
 
@@ -233,7 +227,7 @@ def totals_of(folder: Path) -> RunTotals:
     return manifest.totals
 
 
-def test_a_lost_load_generator_ends_the_run_and_is_named(cli: Cli, tmp_path: Path) -> None:
+def test_a_lost_load_generator_ends_the_run_and_is_named(tmp_path: Path) -> None:
     with long_run(tmp_path / "out") as (process, children):
         children[1].kill()
         _, printed = process.communicate(timeout=ENDS_WITHIN_S)
@@ -253,7 +247,7 @@ def test_a_lost_load_generator_ends_the_run_and_is_named(cli: Cli, tmp_path: Pat
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text(encoding="utf-8"))
     assert manifest["status"] == "interrupted"
     assert f"at least {lost.unknown} operations that it had started are unknown" in manifest["reason"]
-    summary = cli("report", tmp_path / "out", "--no-open", "--json").json
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text(encoding="utf-8"))
     for step in summary["result"]["steps"]:
         check_accounts(step)
 
