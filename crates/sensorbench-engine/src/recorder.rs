@@ -153,7 +153,7 @@ impl Recorder {
                 state.timer_lag.record(own_lag_ns);
             }
             // Of their own operations: else all records could be of the same load generator.
-            if self.log_every.is_some_and(|every| self.share.ordinal(record.k) % every == 0) {
+            if self.log_every.is_some_and(|every| self.share.ordinal(record.k).is_multiple_of(every)) {
                 state.log.push(*record);
             }
         }
