@@ -35,7 +35,7 @@ without_python = failed=0; $(call part,lint,$(MAKE) lint) $(call part,Rust tests
 # $(call tests_without_servers,MARKERS): these Python tests.
 tests_without_servers = $(call part,Python tests without servers,$(PYTEST) $(CHECK_WORKERS) -m "not server and not cluster$(1)" $(ARGS))
 
-.PHONY: help quickstart setup check test test-clusters lint lint-rust lint-python docs docs-outputs bench evidence evidence-pages bench-clients bench-report bench-replay bench-claims bench-history clean format test-rust test-python lock schemas docs-lists wheel notebook
+.PHONY: help quickstart setup check test test-clusters lint lint-rust lint-python docs docs-outputs bench evidence evidence-pages bench-clients bench-generators bench-report bench-replay bench-claims bench-history clean format test-rust test-python lock schemas docs-lists wheel notebook
 
 help: ## list these commands
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
@@ -99,6 +99,9 @@ evidence: setup ## measure one entry of evidence/evidence.toml and publish its b
 
 evidence-pages: setup ## write tables of evidence in documents, and what recommendations go by, again
 	@$(PYTHON) -m docsite.evidence.pages
+
+bench-generators: setup ## measure what several load generators reach, and what controlling them costs (ARGS="--duration 2")
+	@$(PYTHON) -m benches.generators $(ARGS)
 
 bench-clients: setup ## measure our client and loading against the databases' own tools, on servers of the lab
 	@$(PYTHON) -m benches.clients $(ARGS)

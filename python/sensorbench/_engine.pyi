@@ -61,6 +61,14 @@ class Target:
     def attach(self, schema: str, *, intent: str, owner: str) -> None:
         """Uses tables that were created before: those of any results folder (attach), or of this one (resume). Raises NamespaceError."""
 
+    def admission(self) -> tuple[str, str]:
+        """What another process needs to take part in what this one has created or attached: the URL, with its secrets, and the schema (JSON).
+        Raises UsageError where there is nothing yet.
+        """
+
+    def take_part(self, schema: str) -> None:
+        """Uses tables by the admission of a process that was allowed to create or attach them."""
+
     def fingerprint(self) -> str | None:
         """What was noted of what lies there, or None when there is nothing of sensorbench's."""
 
@@ -123,6 +131,9 @@ class Target:
         null (JSON). Nothing is executed. `writes` and `reads` are numbers of those that write, and of those that seem to read.
         """
 
+    def prepare(self, plan: str, tables: Sequence[pa.RecordBatchReader]) -> Prepared:
+        """Connects all sessions of a run; `tables` are those that the plan's draws name."""
+
     def run(self, plan: str, tables: Sequence[pa.RecordBatchReader]) -> Run:
         """Connects all sessions and starts a run; `tables` are those that the plan's draws name."""
 
@@ -168,6 +179,12 @@ class Run:
     def set_rate(self, per_s: float) -> None:
         """From now on operations come at this rate; raises UsageError in a closed loop."""
 
+    def set_rate_at(self, per_s: float, at_ns: int) -> None:
+        """From a time on the run's clock on, which lies ahead, operations come at this rate; raises UsageError in a closed loop."""
+
+    def timer_lag(self) -> str:
+        """How late it was where it waited for an intended start: an HdrHistogram interval log with one line, or none."""
+
     def stop(self) -> None:
         """Starts no more operations."""
 
@@ -176,6 +193,33 @@ class Run:
 
     def end(self) -> tuple[Segment, str]:
         """Waits until it is over; the last segment, and the run as a whole (JSON)."""
+
+@final
+class Prepared:
+    """A run whose sessions are connected. Without a start, they disconnect when it is gone."""
+
+    def start_at(self, at_ns: int) -> Run:
+        """Has it begin at a time on its clock, and returns at once. Raises UsageError where it has started."""
+
+@final
+class Merge:
+    """Adds up what load generators that share a run have recorded, without loss."""
+
+    def __new__(cls, phases: Sequence[str], operations: Sequence[str], interval_ns: int) -> Merge: ...
+    def add(self, intervals: pa.RecordBatch, histograms: str) -> None:
+        """Adds a segment of a load generator. Raises DataError for one of another run."""
+
+    def add_timer_lag(self, log: str) -> None:
+        """Adds what `Run.timer_lag` told. Raises DataError."""
+
+    def take(self, before_ns: int | None = None) -> tuple[pa.RecordBatch, str]:
+        """Takes out the sums of intervals that begin before a time, or of all: rows as a segment has them, and their interval log."""
+
+    def figures(self) -> str:
+        """Figures of all that was added, by phase and operation (JSON)."""
+
+    def timer_lag(self) -> str:
+        """How late all of them were (JSON); null where none waited."""
 
 @final
 class Generator:
@@ -189,7 +233,7 @@ class Generator:
         """The rows of the parts from `first` until before `end`, of all if not given, a batch a part; so many are made at a time."""
 
 def databases() -> str:
-    """The databases that are built in: name, dialect, summary, embedded, in_memory, relational, bulk_load, replays (JSON)."""
+    """The databases that are built in: name, dialect, summary, embedded, in_memory, many_processes, relational, bulk_load, replays (JSON)."""
 
 def check_schema(name: str, schema: str) -> None:
     """Raises SchemaError when a database cannot use a schema."""

@@ -17,6 +17,7 @@ __all__ = [
     "EngineUsageError",
     "FailedError",
     "InterruptedRunError",
+    "LostGeneratorError",
     "NamespaceError",
     "SchemaError",
     "SensorbenchError",
@@ -76,3 +77,9 @@ class InterruptedRunError(SensorbenchError):
     """The user interrupted; what was done until then is on disk."""
 
     exit_code = 130
+
+
+class LostGeneratorError(InterruptedRunError):
+    """A load generator ended before its run did, or answered no more; what was done until then is on disk."""
+
+    exit_code = 1

@@ -22,7 +22,8 @@ pub struct SqliteDatabase;
 
 impl Database for SqliteDatabase {
     fn about(&self) -> About {
-        About { relational: true, ..About::embedded("sqlite", "relational database in one file, inside the process") }
+        let summary = "relational database in one file, inside the process";
+        About { relational: true, many_processes: true, ..About::embedded("sqlite", summary) }
     }
 
     fn open(&self, url: &TargetUrl) -> Result<Box<dyn Driver>, DriverError> {

@@ -26,6 +26,8 @@ pub struct About {
     pub embedded: bool,
     /// True when all its data lie in memory.
     pub in_memory: bool,
+    /// True when several processes may use a target at the same time.
+    pub many_processes: bool,
     /// True when it is a relational database.
     pub relational: bool,
     /// What the database has for much data at once, past its ordinary writes, and loading goes by, always or by a target's option.
@@ -45,6 +47,7 @@ impl About {
             summary,
             embedded: false,
             in_memory: false,
+            many_processes: true,
             relational: false,
             bulk_load: None,
             replays: None,
@@ -53,7 +56,7 @@ impl About {
 
     /// A database inside this process, with schemas of its own.
     pub const fn embedded(name: &'static str, summary: &'static str) -> Self {
-        Self { embedded: true, ..Self::server(name, summary) }
+        Self { embedded: true, many_processes: false, ..Self::server(name, summary) }
     }
 }
 

@@ -61,7 +61,7 @@ impl Behaviour {
 impl Database for NullDatabase {
     fn about(&self) -> About {
         let replays = Some(ANY_STATEMENTS);
-        About { replays, ..About::embedded("null", "answers nothing at once; the ceiling of the engine") }
+        About { replays, many_processes: true, ..About::embedded("null", "answers nothing at once; the ceiling of the engine") }
     }
 
     fn open(&self, url: &TargetUrl) -> Result<Box<dyn Driver>, DriverError> {

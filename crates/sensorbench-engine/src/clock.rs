@@ -104,6 +104,17 @@ impl Reading {
     }
 }
 
+/// The present as std has it, and the same on CLOCK_MONOTONIC in nanoseconds: what std does not tell.
+fn monotonic_now() -> (Instant, u64) {
+    let read = || {
+        let before = Instant::now();
+        let time_ns = Counter::Monotonic.read();
+        let width = before.elapsed();
+        (width, (before + width / 2, time_ns))
+    };
+    (0..16).map(|_| read()).min_by_key(|(width, _)| *width).expect("sixteen readings").1
+}
+
 impl Default for RealClock {
     fn default() -> Self {
         static CALIBRATED: OnceLock<(Counter, u64)> = OnceLock::new();
@@ -120,7 +131,19 @@ impl Default for RealClock {
 }
 
 impl RealClock {
-    /// When this clock was made, on CLOCK_MONOTONIC.
+    /// A clock whose zero was at `origin_ns` of CLOCK_MONOTONIC: that of other processes of this machine, too.
+    pub fn with_origin(origin_ns: u64) -> Self {
+        let clock = Self::default();
+        let (now, now_ns) = monotonic_now();
+        let passed = Duration::from_nanos(now_ns.saturating_sub(origin_ns));
+        let Some(origin) = now.checked_sub(passed) else { return clock };
+        let before = clock.origin.monotonic.saturating_duration_since(origin).as_nanos();
+        let counted = ((before << 32) / u128::from(clock.scale)) as u64;
+        let count = clock.origin.count.saturating_sub(counted);
+        Self { origin: Reading { count, monotonic: origin }, ..clock }
+    }
+
+    /// When this clock was at zero, on CLOCK_MONOTONIC.
     pub fn origin(&self) -> Instant {
         self.origin.monotonic
     }
@@ -185,4 +208,22 @@ impl Timer for RealTimer {
 pub fn ask_for_exact_wakeups() {
     // Not being allowed to is no error: the schedule lag that a report shows tells what it costs.
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clocks_with_one_origin_show_one_time() {
+        let origin_ns = Counter::Monotonic.read();
+        let early = RealClock::with_origin(origin_ns);
+        std::thread::sleep(Duration::from_millis(20));
+        let late = RealClock::with_origin(origin_ns);
+        let (before, shown, after) = (early.now_ns(), late.now_ns(), early.now_ns());
+        assert!(before >= 20_000_000, "{before}");
+        // A counter's rate is known to some parts in a million.
+        let tolerance_ns = 5_000;
+        assert!(shown + tolerance_ns >= before && shown <= after + tolerance_ns, "{before} {shown} {after}");
+    }
 }

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
-use sensorbench_workload::{Arrivals, Stream};
+use sensorbench_workload::{Arrivals, Share, Stream};
 
 use crate::EngineError;
 use crate::plan::{PlannedPhase, nanoseconds};
@@ -18,6 +18,8 @@ pub(crate) struct Phase {
     operations: u64,
     duration_ns: u64,
     loop_kind: LoopKind,
+    /// Which of its operations are handed out here.
+    share: Share,
     /// When the phase began and was over, on the run's clock; u64::MAX while it has not.
     start_ns: AtomicU64,
     end_ns: AtomicU64,
@@ -67,19 +69,20 @@ pub struct PhaseReport {
 }
 
 impl Phase {
-    pub fn new(planned: &PlannedPhase, stream: Stream) -> Result<Self, EngineError> {
+    pub fn new(planned: &PlannedPhase, stream: Stream, share: Share) -> Result<Self, EngineError> {
         if planned.operations.is_none() && planned.duration_s.is_none() {
             return Err(EngineError::Plan(format!("phase {} has no end: give it operations or duration_s", planned.name)));
         }
         let loop_kind = match &planned.pace {
-            None => LoopKind::ClosedLoop(AtomicU64::new(0)),
-            Some(pace) => LoopKind::OpenLoop(Mutex::new(Arrivals::new(pace, stream)?)),
+            None => LoopKind::ClosedLoop(AtomicU64::new(share.number)),
+            Some(pace) => LoopKind::OpenLoop(Mutex::new(Arrivals::of_share(pace, stream, share)?)),
         };
         Ok(Self {
             name: planned.name.clone(),
             operations: planned.operations.unwrap_or(u64::MAX),
             duration_ns: planned.duration_s.map_or(u64::MAX, nanoseconds),
             loop_kind,
+            share,
             start_ns: AtomicU64::new(u64::MAX),
             end_ns: AtomicU64::new(u64::MAX),
             dropped: AtomicU64::new(0),
@@ -93,6 +96,7 @@ impl Phase {
             operations: u64::MAX,
             duration_ns: u64::MAX,
             loop_kind: LoopKind::Recorded(AtomicU64::new(0)),
+            share: Share::default(),
             start_ns: AtomicU64::new(u64::MAX),
             end_ns: AtomicU64::new(u64::MAX),
             dropped: AtomicU64::new(0),
@@ -109,9 +113,11 @@ impl Phase {
 
     fn started(&self) -> u64 {
         match &self.loop_kind {
-            LoopKind::ClosedLoop(next) => next.load(Ordering::Relaxed).min(self.operations),
+            LoopKind::ClosedLoop(next) => self.share.count_before(next.load(Ordering::Relaxed).min(self.operations)),
             // Arrivals that a late loop passes over go on behind the last operation.
-            LoopKind::OpenLoop(arrivals) => lock(arrivals).k().min(self.operations) - self.dropped.load(Ordering::Relaxed),
+            LoopKind::OpenLoop(arrivals) => {
+                self.share.count_before(lock(arrivals).k().min(self.operations)) - self.dropped.load(Ordering::Relaxed)
+            }
             LoopKind::Recorded(started) => started.load(Ordering::Relaxed),
         }
     }
@@ -181,9 +187,14 @@ impl Dispatcher {
         self.has_one_thread = threads == 1;
     }
 
-    /// The first phase begins now.
-    pub fn start(&self, now_ns: u64) {
-        self.phases[0].start_ns.store(now_ns, Ordering::Relaxed);
+    /// The first phase begins at this time.
+    pub fn start(&self, at_ns: u64) {
+        self.phases[0].start_ns.store(at_ns, Ordering::Relaxed);
+    }
+
+    /// When the first phase begins.
+    pub fn start_ns(&self) -> u64 {
+        self.phases[0].start_ns.load(Ordering::Relaxed)
     }
 
     #[inline(always)]
@@ -215,10 +226,10 @@ impl Dispatcher {
         let k = if self.has_one_thread {
             // Without another thread that asks, adding needs no lock on the memory bus.
             let k = next.load(Ordering::Relaxed);
-            next.store(k + 1, Ordering::Relaxed);
+            next.store(k + phase.share.of, Ordering::Relaxed);
             k
         } else {
-            next.fetch_add(1, Ordering::Relaxed)
+            next.fetch_add(phase.share.of, Ordering::Relaxed)
         };
         if k < phase.operations {
             return Some(Next::Ticket(Ticket { phase: number, k, intended_start_ns: None }));
@@ -258,7 +269,7 @@ impl Dispatcher {
 
     fn pass_over(&self, phase: &Phase, arrivals: &mut Arrivals, until_ns: u64) {
         let start_ns = phase.start_ns.load(Ordering::Relaxed);
-        let left = phase.operations - arrivals.k();
+        let left = phase.share.count_before(phase.operations).saturating_sub(phase.share.count_before(arrivals.k()));
         let dropped = arrivals.pass_over_until(until_ns.saturating_sub(start_ns)).min(left);
         phase.dropped.fetch_add(dropped, Ordering::Relaxed);
     }
@@ -293,12 +304,12 @@ impl Dispatcher {
         }
     }
 
-    /// From now on the current phase's operations come at this rate. False when it is a closed loop or all is over.
-    pub fn set_rate(&self, now_ns: u64, per_s: f64) -> Result<bool, EngineError> {
+    /// From this time on the current phase's operations come at this rate. False when it is a closed loop or all is over.
+    pub fn set_rate(&self, at_ns: u64, per_s: f64) -> Result<bool, EngineError> {
         let number = self.current.load(Ordering::Acquire);
         let Some(phase) = self.phases.get(number) else { return Ok(false) };
         let LoopKind::OpenLoop(arrivals) = &phase.loop_kind else { return Ok(false) };
-        lock(arrivals).set_rate(now_ns.saturating_sub(phase.start_ns.load(Ordering::Relaxed)), per_s)?;
+        lock(arrivals).set_rate(at_ns.saturating_sub(phase.start_ns.load(Ordering::Relaxed)), per_s)?;
         Ok(true)
     }
 
@@ -321,12 +332,16 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     fn phase(name: &str, operations: Option<u64>, duration_s: Option<f64>, per_s: Option<f64>) -> Phase {
+        phase_of_share(name, operations, duration_s, per_s, Share::default())
+    }
+
+    fn phase_of_share(name: &str, operations: Option<u64>, duration_s: Option<f64>, per_s: Option<f64>, share: Share) -> Phase {
         let pace = per_s.map(|per_s| Pace {
             arrival: Arrival::Constant,
             segments: vec![RateSegment { from_per_s: per_s, to_per_s: None, length_s: None }],
         });
         let planned = PlannedPhase { name: name.to_owned(), operations, duration_s, pace, numbering: Default::default() };
-        Phase::new(&planned, Stream::new(1)).unwrap()
+        Phase::new(&planned, Stream::new(1), share).unwrap()
     }
 
     fn started(phases: Vec<Phase>) -> Dispatcher {
@@ -395,6 +410,32 @@ mod tests {
         dispatcher.stop(3 * MS + 1);
         assert_eq!(dispatcher.next(4 * MS), Next::Ended);
         assert_eq!((dispatcher.reports()[0].started, dispatcher.reports()[0].dropped), (1, 3));
+    }
+
+    #[test]
+    fn a_load_generator_is_handed_its_own_operations_only() {
+        let share = Share { number: 1, of: 3 };
+        let closed = started(vec![phase_of_share("measure", Some(6), None, None, share)]);
+        assert_eq!([closed.next(5), closed.next(6), closed.next(7)], [ticket(0, 1, None), ticket(0, 4, None), Next::Ended]);
+        assert_eq!(closed.reports()[0].started, 2);
+        let open = started(vec![phase_of_share("measure", Some(6), Some(1.0), Some(1000.0), share)]);
+        assert_eq!(open.next(0), Next::NotBefore(MS));
+        assert_eq!([open.next(5 * MS), open.next(5 * MS)], [ticket(0, 1, Some(MS)), ticket(0, 4, Some(4 * MS))]);
+        assert_eq!(open.next(9 * MS), Next::Ended);
+        assert_eq!((open.reports()[0].started, open.reports()[0].dropped), (2, 0));
+    }
+
+    #[test]
+    fn load_generators_drop_what_one_would() {
+        for operations in [None, Some(8)] {
+            let dropped = |share| {
+                let dispatcher = started(vec![phase_of_share("measure", operations, Some(0.01), Some(1000.0), share)]);
+                assert_eq!(dispatcher.next(21 * MS), Next::Ended);
+                dispatcher.reports()[0].dropped
+            };
+            let all: Vec<u64> = (0..3).map(|number| dropped(Share { number, of: 3 })).collect();
+            assert_eq!(all.iter().sum::<u64>(), dropped(Share::default()), "{all:?}");
+        }
     }
 
     #[test]

@@ -13,11 +13,13 @@ mod dispatcher;
 mod execute_once;
 #[cfg(test)]
 mod fake;
+mod merge;
 mod multi_statement;
 #[cfg(feature = "overhead")]
 pub mod overhead;
 mod parameters;
 mod plan;
+mod prepared;
 mod ready_plan;
 mod record;
 mod recorder;
@@ -27,6 +29,7 @@ mod replay;
 mod run;
 mod shared;
 mod slot;
+mod workers;
 
 pub use client_steps::{
     Also, Append, ClientSteps, Decode, Derive, Encode, First, ForEach, Listed, ListedRows, Parts, Reduce, Statements, Tables,
@@ -34,8 +37,10 @@ pub use client_steps::{
 pub use clock::{Clock, RealClock, Timer};
 pub use dispatcher::PhaseReport;
 pub use execute_once::execute_once;
+pub use merge::Merge;
 pub use parameters::{NumberColumn, Numbering, ParameterOrigin, ParameterTable, Span};
-pub use plan::{Plan, PlannedOperation, PlannedPhase, PlannedSource};
+pub use plan::{Plan, PlannedOperation, PlannedPhase, PlannedShare, PlannedSource};
+pub use prepared::Prepared;
 pub use ready_plan::ReadyPlan;
 pub use record::{Answer, OUTCOMES, Outcome, Record};
 pub use recorder::{ErrorCount, Errors, Figures, Interval, Recorded};

@@ -40,7 +40,9 @@ pub struct Plan {
     /// An operation that starts more than this after its intended start counts as late, in milliseconds.
     #[serde(default = "one_millisecond")]
     pub late_after_ms: f64,
-    /// Keep a record of every n-th operation.
+    /// What of the run this load generator has, where several share it.
+    pub share: Option<PlannedShare>,
+    /// Keep a record of every n-th operation that is its own.
     pub log_every: Option<u64>,
     /// Keep the digest of the answer to every n-th operation.
     pub answers_every: Option<u64>,
@@ -147,6 +149,19 @@ pub struct PlannedPhase {
     /// How operations are numbered for writes.
     #[serde(default)]
     pub numbering: Numbering,
+}
+
+/// What of a run a load generator has that shares it with others. Concurrency and operations of the plan are those of all of them; threads are
+/// its own.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlannedShare {
+    /// Its number, from 0: it executes each k with k ≡ `number` (mod `of`).
+    pub number: u64,
+    /// How many load generators there are.
+    pub of: u64,
+    /// The zero of the run's clock, which they share: a time of this machine's CLOCK_MONOTONIC, not later than now.
+    pub clock_origin_ns: u64,
 }
 
 pub(crate) fn nanoseconds(seconds: f64) -> u64 {

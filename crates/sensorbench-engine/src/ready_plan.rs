@@ -1,13 +1,13 @@
 //! A plan that was checked: nothing is looked up by name any more.
 
 use sensorbench_driver::{Direction, Operation, Value};
-use sensorbench_workload::{Choice, Grown, ParameterSource, Stream, Workload};
+use sensorbench_workload::{Choice, Grown, ParameterSource, Share, Stream, Workload};
 
 use crate::EngineError;
 use crate::client_steps::{ClientSteps, StatementNumbers};
 use crate::dispatcher::{Dispatcher, Phase};
 use crate::parameters::{ParameterTable, Parameters, PhaseWorkload, Records, SourceValues};
-use crate::plan::{Plan, PlannedOperation, PlannedSource, nanoseconds};
+use crate::plan::{Plan, PlannedOperation, PlannedPhase, PlannedShare, PlannedSource, nanoseconds};
 use crate::records::{GrownBy, RandomText};
 
 /// A plan made ready: every number is checked, nothing is looked up by name any more.
@@ -23,7 +23,10 @@ pub struct ReadyPlan {
     pub(crate) workloads: Vec<PhaseWorkload>,
     /// For each phase, whether it is an open loop.
     pub(crate) open_loop: Vec<bool>,
+    pub(crate) share: Share,
     pub(crate) concurrency: usize,
+    /// Number of its first slot among those of all load generators.
+    pub(crate) first_slot: usize,
     pub(crate) threads: usize,
     pub(crate) timeout_ns: u64,
     pub(crate) spin: bool,
@@ -46,6 +49,8 @@ impl ReadyPlan {
             plan.parameter_sources.iter().map(|source| ready_source(source, &plan, tables)).collect::<Result<_, _>>()?;
         check_parameters(&plan, &sources)?;
         check_limits(&plan)?;
+        let share = ready_share(&plan)?;
+        let (first_slot, concurrency) = share.places(plan.concurrency);
         let weights: Vec<f64> = plan.operations.iter().map(|planned| planned.weight).collect();
         let workload_sources: Vec<ParameterSource> = sources.iter().map(|(source, _)| *source).collect();
         let mut workloads = Vec::new();
@@ -54,7 +59,7 @@ impl ReadyPlan {
             let seed = Stream::new(plan.seed).split(number as u64).number(0);
             let workload = Workload::new(seed, &weights, plan.order, &workload_sources)?;
             workloads.push(PhaseWorkload::new(workload, &phase.numbering, plan.operations.len(), sources.len()));
-            phases.push(Phase::new(phase, Stream::new(seed))?);
+            phases.push(Phase::new(phase, Stream::new(seed), share)?);
         }
         let (statements, steps) = statements(&plan.operations)?;
         let ready = Self {
@@ -70,7 +75,9 @@ impl ReadyPlan {
             operations: plan.operations.into_iter().map(|planned| planned.operation).collect(),
             workloads,
             open_loop: phases.iter().map(Phase::is_open_loop).collect(),
-            concurrency: plan.concurrency,
+            share,
+            concurrency,
+            first_slot,
             threads: plan.threads,
             timeout_ns: nanoseconds(plan.timeout_s),
             spin: plan.spin,
@@ -236,6 +243,32 @@ fn check_grown(plan: &Plan, records: &Records) -> Result<(), EngineError> {
 /// The stream of an operation's random texts: what one writes, another one does not, also in another run with the same seed.
 fn of_texts(seed: u64, operation: &str) -> Stream {
     operation.bytes().fold(Stream::new(seed), |stream, byte| stream.split(u64::from(byte)))
+}
+
+/// What of the run this load generator has. Refuses what load generators cannot share, because each knows its own operations only.
+fn ready_share(plan: &Plan) -> Result<Share, EngineError> {
+    let Some(PlannedShare { number, of, .. }) = plan.share else { return Ok(Share::default()) };
+    let reads_what_is_written =
+        |source: &PlannedSource| matches!(source, PlannedSource::Written { .. } | PlannedSource::Records { grown: Some(_), .. });
+    // Behind a phase that ends by its number of operations, the next begins when that is over: at another time for each.
+    let begins_at_a_common_time = |phases: &[PlannedPhase]| phases.iter().all(|phase| phase.operations.is_none());
+    let problem = if number >= of {
+        format!("load generator {number} of {of}: its number must be below how many there are")
+    } else if of as usize > plan.concurrency {
+        format!("a concurrency of {} cannot be shared by {of} load generators: each needs at least 1", plan.concurrency)
+    } else if of > 1 && plan.parameter_sources.iter().any(reads_what_is_written) {
+        "load generators cannot share operations that read what the run writes: none knows how far the others are".to_owned()
+    } else if let Some(late) = (1..plan.phases.len())
+        .find(|number| of > 1 && plan.phases[*number].pace.is_some() && !begins_at_a_common_time(&plan.phases[..*number]))
+    {
+        format!(
+            "phase {}: an open loop that load generators share cannot follow a phase of a number of operations",
+            plan.phases[late].name
+        )
+    } else {
+        return Ok(Share { number, of });
+    };
+    Err(EngineError::Plan(problem))
 }
 
 fn check_limits(plan: &Plan) -> Result<(), EngineError> {

@@ -5,6 +5,7 @@ use std::sync::{Mutex, MutexGuard};
 
 use sensorbench_driver::ErrorKind;
 use sensorbench_histogram::Latencies;
+use sensorbench_workload::Share;
 
 use crate::ready_plan::ReadyPlan;
 use crate::record::{Answer, Failure, Outcome, Record};
@@ -108,6 +109,7 @@ pub(crate) struct Recorder {
     interval_ns: u64,
     late_after_ns: u64,
     log_every: Option<u64>,
+    share: Share,
     state: Mutex<State>,
 }
 
@@ -131,6 +133,7 @@ impl Recorder {
             interval_ns: plan.interval_ns,
             late_after_ns: plan.late_after_ns,
             log_every: plan.log_every,
+            share: plan.share,
             state: Mutex::default(),
         }
     }
@@ -149,7 +152,8 @@ impl Recorder {
             if let Some(own_lag_ns) = record.own_lag_ns {
                 state.timer_lag.record(own_lag_ns);
             }
-            if self.log_every.is_some_and(|every| record.k % every == 0) {
+            // Of their own operations: else all records could be of the same load generator.
+            if self.log_every.is_some_and(|every| self.share.ordinal(record.k).is_multiple_of(every)) {
                 state.log.push(*record);
             }
         }
@@ -217,6 +221,14 @@ impl State {
 /// Adds figures cell by cell.
 pub(crate) fn merge_figures(sum: &mut [Figures], figures: &[Figures]) {
     sum.iter_mut().zip(figures).filter(|(_, figures)| figures.ended() > 0).for_each(|(sum, figures)| sum.merge(figures));
+}
+
+/// Adds an interval to others; one of the same number is added to.
+pub(crate) fn merge_interval(intervals: &mut Vec<Interval>, interval: Interval) {
+    match intervals.iter_mut().find(|other| other.number == interval.number) {
+        Some(other) => merge_figures(&mut other.figures, &interval.figures),
+        None => intervals.push(interval),
+    }
 }
 
 /// Records on their way to a recorder: a worker hands them over many at a time, so that a lock and a walk through the

@@ -1,36 +1,35 @@
 //! The handle of a run.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Barrier, Condvar, Mutex, MutexGuard, mpsc};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use send_wrapper::SendWrapper;
-use sensorbench_driver::{AsyncConnector, BlockingConnector, Deadline, Driver, DriverError, ReplayRequest, Sessions, runtime};
+use sensorbench_driver::{Driver, DriverError, ReplayRequest, runtime};
 use sensorbench_histogram::Latencies;
 
 use crate::clock::{Clock, RealClock, ask_for_exact_wakeups};
 use crate::cpu::{process_cpu_ns, thread_cpu_ns};
 use crate::dispatcher::{Dispatcher, PhaseReport};
-use crate::multi_statement::{BlockingMultiStatement, MultiStatement};
-use crate::recorder::{Errors, Figures, Interval, Recorded, Recorder, merge_figures};
+use crate::prepared::Prepared;
+use crate::recorder::{Errors, Figures, Recorded, Recorder, merge_figures, merge_interval};
 use crate::replay::{Replay, ReplayPlan, SessionLengths, TraceReader};
 use crate::shared::Shared;
-use crate::{EngineError, ParameterTable, Plan, ReadyPlan, asynchronous, blocking, replay};
+use crate::{EngineError, ParameterTable, Plan, ReadyPlan, replay};
 
 /// A run that is going on, or over.
 pub struct Run {
-    shared: Arc<Shared>,
-    clock: RealClock,
-    recorders: Vec<Arc<Recorder>>,
-    finished: Arc<Finished>,
-    threads: Mutex<Vec<JoinHandle<()>>>,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) clock: RealClock,
+    pub(crate) recorders: Vec<Arc<Recorder>>,
+    pub(crate) finished: Arc<Finished>,
+    pub(crate) threads: Mutex<Vec<JoinHandle<()>>>,
     /// Figures of all intervals that were taken.
-    totals: Mutex<Vec<Figures>>,
-    events: Mutex<Vec<Event>>,
-    cpu_at_start_ns: u64,
+    pub(crate) totals: Mutex<Vec<Figures>>,
+    pub(crate) events: Mutex<Vec<Event>>,
+    pub(crate) cpu_at_start_ns: u64,
     /// What is wrong with the trace of a replay.
-    failure: Arc<Mutex<Option<String>>>,
+    pub(crate) failure: Arc<Mutex<Option<String>>>,
 }
 
 /// Something that happened while the run went on, told from outside.
@@ -87,13 +86,17 @@ pub struct Ended {
 
 /// Tells when the last worker is done.
 #[derive(Default)]
-struct Finished {
+pub(crate) struct Finished {
     left: Mutex<usize>,
     changed: Condvar,
 }
 
 impl Finished {
-    fn one_less(&self) {
+    pub fn after(workers: usize) -> Self {
+        Self { left: Mutex::new(workers), ..Self::default() }
+    }
+
+    pub fn one_less(&self) {
         *lock(&self.left) -= 1;
         self.changed.notify_all();
     }
@@ -103,77 +106,10 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().expect("nothing panics under this lock")
 }
 
-/// What a worker thread is given.
-struct Start {
-    shared: Arc<Shared>,
-    recorder: Arc<Recorder>,
-    clock: RealClock,
-    /// Where it says that its session is ready, or why it is not.
-    ready: mpsc::Sender<Result<(), DriverError>>,
-    /// Where it waits for the others.
-    go: Arc<Barrier>,
-    /// Set when another worker could not connect.
-    given_up: Arc<AtomicBool>,
-}
-
-impl Start {
-    /// False when the run does not take place.
-    fn is_go(&self) -> bool {
-        let _ = self.ready.send(Ok(()));
-        self.go.wait();
-        !self.given_up.load(Ordering::Relaxed)
-    }
-
-    fn give_up(&self, error: DriverError) {
-        let _ = self.ready.send(Err(error));
-        self.go.wait();
-    }
-}
-
 impl Run {
     /// Connects all sessions, then starts. `tables` are those that the plan's parameter sources name.
     pub fn start(driver: &dyn Driver, plan: Plan, tables: &[ParameterTable]) -> Result<Self, EngineError> {
-        let (plan, mut dispatcher) = ReadyPlan::with_dispatcher(plan, tables)?;
-        let sessions = driver.sessions(&plan.statements)?;
-        let workers = match &sessions {
-            Sessions::Asynchronous(_) => plan.threads.min(plan.concurrency),
-            Sessions::Blocking(_) => plan.concurrency,
-        };
-        dispatcher.expect_threads(workers);
-        let recorders: Vec<_> = (0..workers).map(|_| Arc::new(Recorder::new(&plan))).collect();
-        let totals = vec![Figures::default(); plan.cells()];
-        let shared = Arc::new(Shared { plan, dispatcher, cancelled: Arc::new(AtomicBool::new(false)) });
-        let clock = RealClock::default();
-        let finished = Arc::new(Finished { left: Mutex::new(workers), changed: Condvar::new() });
-        let cpu_at_start_ns = process_cpu_ns();
-
-        let (ready, is_ready) = mpsc::channel();
-        let (go, given_up) = (Arc::new(Barrier::new(workers + 1)), Arc::new(AtomicBool::new(false)));
-        let start = |recorder: &Arc<Recorder>| Start {
-            shared: shared.clone(),
-            recorder: recorder.clone(),
-            clock: clock.clone(),
-            ready: ready.clone(),
-            go: go.clone(),
-            given_up: given_up.clone(),
-        };
-        let threads = spawn_all(sessions, recorders.iter().map(start).collect(), &finished)?;
-        let connected = (0..workers).map(|_| is_ready.recv().expect("every worker tells")).collect::<Result<Vec<()>, _>>();
-        given_up.store(connected.is_err(), Ordering::Relaxed);
-        shared.dispatcher.start(clock.now_ns());
-        go.wait();
-        connected?;
-        Ok(Self {
-            shared,
-            clock,
-            recorders,
-            finished,
-            threads: Mutex::new(threads),
-            totals: Mutex::new(totals),
-            events: Mutex::default(),
-            cpu_at_start_ns,
-            failure: Arc::default(),
-        })
+        Ok(Prepared::connect(driver, plan, tables)?.start())
     }
 
     /// Starts the replay of a trace: `readers` and `lengths` have one for each copy; lengths are those of the sessions that are
@@ -201,8 +137,7 @@ impl Run {
         let recorder = Arc::new(Recorder::new(&plan));
         let totals = vec![Figures::default(); plan.cells()];
         let shared = Arc::new(Shared { plan, dispatcher, cancelled: Arc::new(AtomicBool::new(false)) });
-        let (clock, finished, failure) = (RealClock::default(), Arc::new(Finished::default()), Arc::default());
-        *lock(&finished.left) = 1;
+        let (clock, finished, failure) = (RealClock::default(), Arc::new(Finished::after(1)), Arc::default());
         let cpu_at_start_ns = process_cpu_ns();
         let replay = Replay {
             plan: replayed,
@@ -306,11 +241,15 @@ impl Run {
 
     /// From now on operations come at this rate. An error in a closed loop, which has none.
     pub fn set_rate(&self, per_s: f64) -> Result<(), EngineError> {
-        let now_ns = self.now_ns();
-        if !self.shared.dispatcher.set_rate(now_ns, per_s)? {
+        self.set_rate_at(self.now_ns(), per_s)
+    }
+
+    /// From a time on the run's clock on, which lies ahead, operations come at this rate: so that load generators change it together.
+    pub fn set_rate_at(&self, at_ns: u64, per_s: f64) -> Result<(), EngineError> {
+        if !self.shared.dispatcher.set_rate(at_ns, per_s)? {
             return Err(EngineError::Plan("the rate of a closed loop, or of a run that is over, cannot be set".to_owned()));
         }
-        lock(&self.events).push(Event { time_ns: now_ns, name: format!("rate set to {per_s}/s") });
+        lock(&self.events).push(Event { time_ns: at_ns, name: format!("rate set to {per_s}/s") });
         Ok(())
     }
 
@@ -323,6 +262,13 @@ impl Run {
     pub fn cancel(&self) {
         self.stop();
         self.shared.cancelled.store(true, Ordering::Relaxed);
+    }
+
+    /// How late the engine was until now where it waited for an intended start.
+    pub fn timer_lag(&self) -> Latencies {
+        let mut timer_lag = Latencies::default();
+        self.recorders.iter().for_each(|recorder| timer_lag.merge(&recorder.timer_lag()));
+        timer_lag
     }
 
     /// Length of the intervals of figures.
@@ -341,16 +287,12 @@ impl Run {
         let duration_ns = self.now_ns();
         let segment = self.take_before(u64::MAX);
         let mut errors = Errors::new();
-        let mut timer_lag = Latencies::default();
-        for recorder in &self.recorders {
-            recorder.add_errors_to(&mut errors);
-            timer_lag.merge(&recorder.timer_lag());
-        }
+        self.recorders.iter().for_each(|recorder| recorder.add_errors_to(&mut errors));
         let ended = Ended {
             phases: self.shared.dispatcher.reports(),
             figures: self.figures(),
             errors,
-            timer_lag,
+            timer_lag: self.timer_lag(),
             client_cpu_ns: self.recorders.iter().map(|recorder| recorder.client_cpu_ns()).sum(),
             process_cpu_ns: process_cpu_ns() - self.cpu_at_start_ns,
             clock_drift: self.clock.drift(),
@@ -370,99 +312,4 @@ fn replay_on_this_thread(replay: Replay) -> Result<(), DriverError> {
     ask_for_exact_wakeups();
     runtime()?.block_on(replay::replay(replay));
     Ok(())
-}
-
-fn merge_interval(intervals: &mut Vec<Interval>, interval: Interval) {
-    match intervals.iter_mut().find(|other| other.number == interval.number) {
-        Some(other) => merge_figures(&mut other.figures, &interval.figures),
-        None => intervals.push(interval),
-    }
-}
-
-fn spawn_all(sessions: Sessions, starts: Vec<Start>, finished: &Arc<Finished>) -> Result<Vec<JoinHandle<()>>, EngineError> {
-    let spawn = |number: usize, body: Box<dyn FnOnce() + Send>| {
-        let finished = finished.clone();
-        let body = move || {
-            body();
-            finished.one_less();
-        };
-        std::thread::Builder::new()
-            .name(format!("worker-{number}"))
-            .spawn(body)
-            .map_err(|error| EngineError::System(format!("a thread: {error}")))
-    };
-    let workers = starts.len();
-    match sessions {
-        Sessions::Asynchronous(connector) => {
-            let connector: Arc<dyn AsyncConnector> = connector.into();
-            let bodies = starts.into_iter().enumerate().map(|(number, start)| {
-                let connector = connector.clone();
-                spawn(number, Box::new(move || work_asynchronously(connector, start, number, workers)))
-            });
-            bodies.collect()
-        }
-        Sessions::Blocking(connector) => {
-            let connector: Arc<dyn BlockingConnector> = connector.into();
-            let turn = Arc::new(Mutex::new(()));
-            let bodies = starts.into_iter().enumerate().map(|(number, start)| {
-                let (connector, turn) = (connector.clone(), turn.clone());
-                spawn(number, Box::new(move || work_blocking(connector.as_ref(), &start, number, &turn)))
-            });
-            bodies.collect()
-        }
-    }
-}
-
-fn work_asynchronously(connector: Arc<dyn AsyncConnector>, start: Start, number: usize, workers: usize) {
-    ask_for_exact_wakeups();
-    let runtime = match runtime() {
-        Ok(runtime) => runtime,
-        Err(error) => return start.give_up(error),
-    };
-    let recorder = start.recorder.clone();
-    // tokio's budget for a task is meant for one connection. This task is thousands of operations: when the budget is spent,
-    // every one of them would be polled in vain, 128 at a time getting on. The worker itself yields often enough.
-    let work = tokio::task::unconstrained(async move {
-        let concurrency = start.shared.plan.concurrency;
-        let share = concurrency / workers + usize::from(number < concurrency % workers);
-        let first_slot = number * (concurrency / workers) + number.min(concurrency % workers);
-        let session = match connector.connect(share).await {
-            Ok(session) => MultiStatement::around(session, &start.shared.plan),
-            Err(error) => return start.give_up(error),
-        };
-        if !start.is_go() {
-            return;
-        }
-        let worker = asynchronous::Worker {
-            shared: &start.shared,
-            recorder: &start.recorder,
-            session: session.as_ref(),
-            clock: start.clock.clone(),
-            concurrency: share,
-            first_slot,
-        };
-        asynchronous::work(&worker).await.expect("a process has file descriptors for two timers a thread");
-    });
-    // The future that a runtime blocks on is woken through the kernel, by a write and a read for each answer. A task is not, and must be
-    // sendable, though it never leaves this thread.
-    if let Err(ended) = runtime.block_on(runtime.spawn(SendWrapper::new(work))) {
-        std::panic::resume_unwind(ended.into_panic());
-    }
-    recorder.set_client_cpu(thread_cpu_ns());
-}
-
-fn work_blocking(connector: &dyn BlockingConnector, start: &Start, number: usize, turn: &Mutex<()>) {
-    ask_for_exact_wakeups();
-    let deadline = Arc::new(Deadline::new(start.clock.origin(), start.shared.cancelled.clone()));
-    let mut session = match connector.connect(deadline.clone()) {
-        Ok(session) => BlockingMultiStatement::around(session, &start.shared.plan, &deadline),
-        Err(error) => return start.give_up(error),
-    };
-    if !start.is_go() {
-        return;
-    }
-    let (shared, recorder, clock) = (&start.shared, &*start.recorder, &start.clock);
-    let worker = blocking::Worker { number, shared, recorder, clock, turn, deadline };
-    blocking::work(&worker, session.as_mut());
-    start.recorder.set_client_cpu(thread_cpu_ns());
 }

@@ -32,6 +32,11 @@ pub fn interval_log(intervals: &[Interval], phases: &[String], operations: &[&st
     if log.is_empty() { log } else { interval_log_header() + &log }
 }
 
+/// Latencies of a whole run as a log of one line; empty when there are none.
+pub fn latencies_log(tag: &str, latencies: &Latencies) -> String {
+    if latencies.is_empty() { String::new() } else { interval_log_header() + &line(tag.to_owned(), 0, 0, latencies) }
+}
+
 fn line(tag: String, start_ns: u64, length_ns: u64, latencies: &Latencies) -> String {
     let interval = TaggedInterval {
         tag,

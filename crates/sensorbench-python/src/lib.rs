@@ -12,7 +12,9 @@ mod errors;
 mod generate;
 mod interval_log;
 mod load;
+mod merge;
 mod plan;
+mod prepared;
 mod registry;
 mod run;
 mod target;
@@ -29,6 +31,8 @@ fn _engine(module: &Bound<PyModule>) -> PyResult<()> {
     module.add_class::<target::Target>()?;
     module.add_class::<load::Load>()?;
     module.add_class::<run::Run>()?;
+    module.add_class::<prepared::Prepared>()?;
+    module.add_class::<merge::Merge>()?;
     module.add_class::<generate::Generator>()?;
     for function in [
         wrap_pyfunction!(registry::databases, module)?,

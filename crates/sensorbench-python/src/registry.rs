@@ -76,13 +76,14 @@ pub fn database(name: &str) -> PyResult<&'static dyn Database> {
 #[pyfunction]
 pub fn databases() -> String {
     let described = |database: &&dyn Database| {
-        let About { name, schemas, summary, embedded, in_memory, relational, bulk_load, replays } = database.about();
+        let About { name, schemas, summary, embedded, in_memory, many_processes, relational, bulk_load, replays } = database.about();
         json!({
             "name": name,
             "dialect": schemas,
             "summary": summary,
             "embedded": embedded,
             "in_memory": in_memory,
+            "many_processes": many_processes,
             "relational": relational,
             "bulk_load": bulk_load,
             "replays": replays,

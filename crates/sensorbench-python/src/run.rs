@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::arrow_tables::{answers, intervals, operation_log};
 use crate::errors::{run_error, written};
-use crate::interval_log::interval_log;
+use crate::interval_log::{interval_log, latencies_log};
 
 #[pyclass(frozen, module = "sensorbench._engine")]
 pub struct Run {
@@ -66,7 +66,7 @@ impl Run {
     }
 }
 
-fn figures_as_json(figures: &Figures) -> Value {
+pub fn figures_as_json(figures: &Figures) -> Value {
     let counts = OUTCOMES
         .iter()
         .map(|outcome| (outcome.name().to_owned(), json!(figures.count(*outcome))))
@@ -82,7 +82,7 @@ fn figures_as_json(figures: &Figures) -> Value {
     })
 }
 
-fn latencies_as_json(latencies: &Latencies) -> Value {
+pub fn latencies_as_json(latencies: &Latencies) -> Value {
     if latencies.is_empty() {
         return Value::Null;
     }
@@ -129,6 +129,15 @@ impl Run {
 
     fn set_rate(&self, per_s: f64) -> PyResult<()> {
         self.run.set_rate(per_s).map_err(run_error)
+    }
+
+    fn set_rate_at(&self, per_s: f64, at_ns: u64) -> PyResult<()> {
+        self.run.set_rate_at(at_ns, per_s).map_err(run_error)
+    }
+
+    /// As an interval log with one line.
+    fn timer_lag(&self) -> String {
+        latencies_log("timer_lag", &self.run.timer_lag())
     }
 
     fn stop(&self) {

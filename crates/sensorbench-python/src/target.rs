@@ -1,7 +1,7 @@
 //! A target: a database at an address.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use arrow_array::RecordBatchReader;
 use arrow_array::ffi_stream::RecordBatchStreamReader;
@@ -14,8 +14,9 @@ use sensorbench_engine::{Plan, ReplayPlan, TraceReader};
 use serde_json::json;
 
 use crate::arrow_tables::parameter_tables;
-use crate::errors::{driver_error, parsed, run_error, written};
+use crate::errors::{UsageError, driver_error, parsed, run_error, written};
 use crate::load::{Load, SharedRows};
+use crate::prepared::Prepared;
 use crate::registry::database;
 use crate::run::Run;
 
@@ -23,9 +24,17 @@ use crate::run::Run;
 pub struct Target {
     driver: Arc<dyn Driver>,
     url: TargetUrl,
+    /// The URL as it was given, with secrets.
+    address: String,
+    /// The schema that it was last created or attached with.
+    schema: Mutex<Option<String>>,
 }
 
 impl Target {
+    fn keep_schema(&self, schema: &str) {
+        *self.schema.lock().expect("nothing panics under this lock") = Some(schema.to_owned());
+    }
+
     fn marker_of(&self, python: Python) -> PyResult<Option<Marker>> {
         self.call(python, |driver| driver.guard(&nobody()).marker())
     }
@@ -40,10 +49,11 @@ impl Target {
 impl Target {
     #[new]
     fn new(python: Python, url: &str) -> PyResult<Self> {
+        let address = url.to_owned();
         let url = TargetUrl::parse(url).map_err(driver_error)?;
         let database = database(&url.scheme)?;
         let driver = python.detach(|| database.open(&url)).map_err(driver_error)?;
-        Ok(Self { driver: driver.into(), url })
+        Ok(Self { driver: driver.into(), url, address, schema: Mutex::default() })
     }
 
     /// The URL without user info and secrets.
@@ -64,14 +74,31 @@ impl Target {
 
     #[pyo3(signature = (schema, fingerprint, *, intent, owner))]
     fn create(&self, python: Python, schema: &str, fingerprint: &str, intent: &str, owner: &str) -> PyResult<()> {
-        let (schema, intent, owner): (Schema, Intent, Owner) = (parsed(schema)?, word(intent)?, parsed(owner)?);
-        self.call(python, |driver| driver.guard(&owner).create(&schema, fingerprint, intent))
+        let (tables, intent, owner): (Schema, Intent, Owner) = (parsed(schema)?, word(intent)?, parsed(owner)?);
+        self.call(python, |driver| driver.guard(&owner).create(&tables, fingerprint, intent))?;
+        self.keep_schema(schema);
+        Ok(())
     }
 
     #[pyo3(signature = (schema, *, intent, owner))]
     fn attach(&self, python: Python, schema: &str, intent: &str, owner: &str) -> PyResult<()> {
-        let (schema, intent, owner): (Schema, Intent, Owner) = (parsed(schema)?, word(intent)?, parsed(owner)?);
-        self.call(python, |driver| driver.guard(&owner).attach(&schema, intent))
+        let (tables, intent, owner): (Schema, Intent, Owner) = (parsed(schema)?, word(intent)?, parsed(owner)?);
+        self.call(python, |driver| driver.guard(&owner).attach(&tables, intent))?;
+        self.keep_schema(schema);
+        Ok(())
+    }
+
+    /// What another process needs to take part: the URL with its secrets, and the schema that it was last created or attached with.
+    fn admission(&self) -> PyResult<(String, String)> {
+        let schema = self.schema.lock().expect("nothing panics under this lock").clone();
+        let schema = schema.ok_or_else(|| UsageError::new_err("nothing was created or attached to take part in"))?;
+        Ok((self.address.clone(), schema))
+    }
+
+    /// Uses tables by the admission of a process that was allowed to create or attach them.
+    fn take_part(&self, python: Python, schema: &str) -> PyResult<()> {
+        let tables: Schema = parsed(schema)?;
+        self.call(python, |driver| driver.attach(&tables))
     }
 
     fn fingerprint(&self, python: Python) -> PyResult<Option<String>> {
@@ -191,6 +218,15 @@ impl Target {
         let templates: Vec<StatementTemplate> = parsed(templates)?;
         let question = WriteQuestion { templates: &templates, writes: &writes, reads: &reads, read_only };
         self.call(python, |driver| driver.check_writes(question)).map(|checks| written(&checks))
+    }
+
+    fn prepare(&self, python: Python, plan: &str, tables: Vec<PyArrowType<RecordBatchStreamReader>>) -> PyResult<Prepared> {
+        let plan: Plan = parsed(plan)?;
+        let tables = parameter_tables(tables)?;
+        python
+            .detach(|| sensorbench_engine::Prepared::connect(self.driver.as_ref(), plan, &tables))
+            .map(Prepared::new)
+            .map_err(run_error)
     }
 
     fn run(&self, python: Python, plan: &str, tables: Vec<PyArrowType<RecordBatchStreamReader>>) -> PyResult<Run> {

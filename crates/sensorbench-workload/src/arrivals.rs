@@ -3,7 +3,7 @@
 use libm::{cos, log, sqrt};
 use serde::{Deserialize, Serialize};
 
-use crate::{Stream, WorkloadError};
+use crate::{Share, Stream, WorkloadError};
 
 /// How arrivals follow a rate.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
@@ -48,6 +48,8 @@ pub struct Arrivals {
     stream: Stream,
     segments: Vec<Segment>,
     current: usize,
+    /// Distance between operations that are handed out: others belong to other load generators.
+    stride: u64,
     k: u64,
     /// The k-th point of the unit-rate process.
     point: f64,
@@ -93,6 +95,11 @@ const MANY: f64 = 10_000.0;
 impl Arrivals {
     /// The arrivals of `pace`; equal streams give equal arrivals.
     pub fn new(pace: &Pace, stream: Stream) -> Result<Self, WorkloadError> {
+        Self::of_share(pace, stream, Share::default())
+    }
+
+    /// The same as far as they are of one load generator. Each comes when it would if there was only one.
+    pub fn of_share(pace: &Pace, stream: Stream, share: Share) -> Result<Self, WorkloadError> {
         let mut segments: Vec<Segment> = Vec::with_capacity(pace.segments.len());
         for segment in &pace.segments {
             let rates = [segment.from_per_s, segment.to_per_s.unwrap_or(segment.from_per_s)];
@@ -113,8 +120,9 @@ impl Arrivals {
                 area_before,
             });
         }
-        let mut arrivals = Self { arrival: pace.arrival, stream, segments, current: 0, k: 0, point: 0.0 };
+        let mut arrivals = Self { arrival: pace.arrival, stream, segments, current: 0, stride: share.of, k: 0, point: 0.0 };
         arrivals.point = arrivals.gap(0);
+        (0..share.number).for_each(|_| arrivals.pass());
         Ok(arrivals)
     }
 
@@ -148,7 +156,14 @@ impl Arrivals {
     }
 
     /// Goes on to the operation after the next one.
+    #[inline]
     pub fn advance(&mut self) {
+        (0..self.stride).for_each(|_| self.pass());
+    }
+
+    /// Goes on to the next operation of all load generators: the points of a share are sums of the same gaps.
+    #[inline]
+    fn pass(&mut self) {
         self.k += 1;
         self.point += self.gap(self.k);
     }
@@ -164,9 +179,11 @@ impl Arrivals {
                 Arrival::Constant => (ahead - 2.0).floor(),
                 Arrival::Poisson => self.many_until(ahead),
             };
-            self.k += skipped as u64;
+            // Whole rounds, so that the next is an own operation again.
+            let skipped = skipped as u64 / self.stride * self.stride;
+            self.k += skipped;
             self.point += match self.arrival {
-                Arrival::Constant => skipped,
+                Arrival::Constant => skipped as f64,
                 // The points between have no place of their own; from the end on, gaps are as always.
                 Arrival::Poisson => ahead + self.gap(self.k),
             };
@@ -174,7 +191,7 @@ impl Arrivals {
         while self.intended_start_ns().is_some_and(|intended_start_ns| intended_start_ns < end_ns) {
             self.advance();
         }
-        self.k - first
+        (self.k - first) / self.stride
     }
 
     /// Operations from the start until `end_ns`.
@@ -274,6 +291,46 @@ mod tests {
             assert_eq!(arrivals.pass_over_until(end_ns), one_by_one.k() - before);
             assert_eq!(arrivals.intended_start_ns(), one_by_one.intended_start_ns());
         }
+    }
+
+    #[test]
+    fn shares_have_the_arrivals_of_the_whole() {
+        for arrival in [Arrival::Constant, Arrival::Poisson] {
+            let segments = [(50.0, Some(400.0), Some(2.0)), (300.0, None, None)];
+            let segments = segments.map(|(from_per_s, to_per_s, length_s)| RateSegment { from_per_s, to_per_s, length_s });
+            let pace = Pace { arrival, segments: segments.to_vec() };
+            let times = |share: Share| {
+                let mut arrivals = Arrivals::of_share(&pace, Stream::new(3), share).unwrap();
+                // A changed rate takes effect at the same time for all of them.
+                arrivals.set_rate(3_000_000_000, 700.0).unwrap();
+                let mut times = Vec::new();
+                while let Some(time_ns) = arrivals.intended_start_ns().filter(|time_ns| *time_ns < 4_000_000_000) {
+                    times.push((arrivals.k(), time_ns));
+                    arrivals.advance();
+                }
+                times
+            };
+            let whole = times(Share::default());
+            let mut union: Vec<(u64, u64)> = (0..3).flat_map(|number| times(Share { number, of: 3 })).collect();
+            union.sort_unstable();
+            assert!(whole.len() > 1000);
+            assert_eq!(union, whole, "{arrival:?}");
+        }
+    }
+
+    #[test]
+    fn shares_pass_over_the_arrivals_of_the_whole() {
+        let pace = |arrival| Pace { arrival, segments: vec![RateSegment { from_per_s: 3e6, to_per_s: None, length_s: None }] };
+        let passed = |arrival, share| {
+            let mut arrivals = Arrivals::of_share(&pace(arrival), Stream::new(3), share).unwrap();
+            let passed = arrivals.pass_over_until(1_000_000_000);
+            assert_eq!(arrivals.k() % share.of, share.number);
+            passed
+        };
+        let all = |arrival| (0..7).map(|number| passed(arrival, Share { number, of: 7 })).sum::<u64>();
+        assert_eq!(all(Arrival::Constant), 3_000_000);
+        // Those of Poisson are drawn by each load generator: five standard deviations.
+        assert!(all(Arrival::Poisson).abs_diff(3_000_000) < 8_660 + 7, "{}", all(Arrival::Poisson));
     }
 
     #[test]

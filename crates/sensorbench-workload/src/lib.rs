@@ -8,6 +8,7 @@ mod choice;
 mod mix;
 mod random;
 mod scatter;
+mod share;
 mod workload;
 pub mod ycsb;
 mod zipfian;
@@ -17,6 +18,7 @@ pub use choice::{Choice, Chooser};
 pub use mix::{Mix, MixOrder};
 pub use random::Stream;
 pub use scatter::Scatter;
+pub use share::Share;
 pub use workload::{Grown, ParameterSource, Workload};
 pub use zipfian::Zipfian;
 

@@ -19,7 +19,7 @@ from sensorbench.lifecycle import recorded_as
 from sensorbench.options import OptionModel
 from sensorbench.paths import new_results_folder
 from sensorbench.progress import ProgressReporter
-from sensorbench.runner import BlockOptions, ServerOptions, plan_experiment
+from sensorbench.runner import BlockOptions, GeneratorOptions, ServerOptions, plan_experiment
 from sensorbench.studies import FACTOR_STUDIES, STUDIES, StudyOptions, kinds_of_studies
 from sensorbench.studies.factors_budget import plan_factors
 
@@ -33,6 +33,7 @@ def run(
     changes: Mapping[str, object] | None = None,
     sweeps: Mapping[str, Sequence[object]] | None = None,
     include_outdated: bool = False,
+    generators: int = 1,
     server_memory: str | None = None,
     server_cpus: int | None = None,
     one_at_a_time: bool = False,
@@ -51,6 +52,7 @@ def run(
         changes: keys of the file that are changed, with their values: `{"workload.operations": 500}`.
         sweeps: values that are compared, by the name of a target's option or of a schema's parameter.
         include_outdated: whether outdated versions of databases are ranked against current ones.
+        generators: number of load generators, which are processes of this machine, that share each run.
         server_memory: memory of each server that is started, all its nodes together: `"2G"`.
         server_cpus: number of CPUs of each server that is started; half of them if None.
         one_at_a_time: whether the server of one variant is up at a time: each is started for a block of repetitions, and stopped.
@@ -86,6 +88,7 @@ def run(
         "changes": changes,
         "sweeps": sweeps,
         "include_outdated": include_outdated,
+        "generators": generators if generators > 1 else None,
         "server_memory": server_memory,
         "server_cpus": server_cpus,
         "one_at_a_time": one_at_a_time,
@@ -100,7 +103,15 @@ def run(
             {"one_at_a_time": one_at_a_time, "repetitions_per_block": repetitions_per_block, "disk_reserve": disk_reserve}
         )
         comparison = plan_experiment(
-            file, texts, folder, reporter, swept, include_outdated=include_outdated, resources=resources, blocks=blocks
+            file,
+            texts,
+            folder,
+            reporter,
+            swept,
+            include_outdated=include_outdated,
+            resources=resources,
+            blocks=blocks,
+            generators=GeneratorOptions(generators=generators).generators,
         )
         summary, _ = run_comparison_and_report(
             comparison, folder, reporter, resume=resume, replace=replace, drop_after=drop_after

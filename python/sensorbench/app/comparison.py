@@ -51,7 +51,9 @@ def dry_run_experiment(
     found: dict[str, Comparison] = {}
 
     def comparisons_at(at: float, below: Path) -> dict[str, Comparison]:
-        comparison = plan_experiment(path, [*changes, f"scale={at!r}"], below, quiet, options.sweeps, blocks=options)
+        comparison = plan_experiment(
+            path, [*changes, f"scale={at!r}"], below, quiet, options.sweeps, blocks=options, generators=options.generators
+        )
         found[""] = comparison
         return {"": comparison}
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from sensorbench._engine import Run, Target
+from sensorbench._engine import Target
 from sensorbench.lifecycle import RunContext
 from sensorbench.results import RunResult
 from sensorbench.results.engine_plan import EnginePlan
-from sensorbench.results.engine_report import Snapshot
+from sensorbench.results.engine_report import EngineRun, Snapshot
 from sensorbench.results.tools import RUN_FOLDER
 from sensorbench.runner import Observer, Variant, run_plan
 
@@ -45,7 +45,7 @@ def drive(
     into = folder or context.folder / RUN_FOLDER
     with context.progress.task(f"{what} at {variant.target.text}", total=1.0) as task:
 
-        def on_snapshot(run: Run, snapshot: Snapshot) -> None:
+        def on_snapshot(run: EngineRun, snapshot: Snapshot) -> None:
             task.advance_to(*_progress(snapshot, plan))
             for observer in observers:
                 observer(run, snapshot)

@@ -11,6 +11,7 @@ from sensorbench.errors import (
     EngineError,
     FailedError,
     InterruptedRunError,
+    LostGeneratorError,
     UsageError,
     message_of,
 )
@@ -37,6 +38,9 @@ def record_status(writer: ManifestWriter[Any], otherwise: str = "") -> Iterator[
         except BudgetOverError as error:
             writer.finish("interrupted", str(error))
             return
+        except LostGeneratorError as error:
+            writer.finish("interrupted", str(error))
+            raise LostGeneratorError(f"{error}; what was measured until then is in {writer.folder}{otherwise}") from None
         except BaseException as error:
             if count() > interruptions or isinstance(error, _INTERRUPTED):
                 writer.finish("interrupted", "interrupted by the user")

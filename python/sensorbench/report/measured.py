@@ -324,8 +324,10 @@ def client_health(summary: ComparisonSummary) -> Section:
         "Every operation is accounted for: started = ok + errors + timed out + cancelled. Response times count from when an operation was "
         "due; in a closed loop that is when it started."
     )
+    generators = summary.result.generators
+    shared = [Text(f"{generators} load generators shared each run; figures are of all of them.")] if generators > 1 else []
     embedded = (Text(f"{caveat.text} {caveat.action}") for caveat in summary.warnings if caveat.kind == EMBEDDED)
-    return Section("honesty", "Load-generator health", [*embedded, Table(columns, rows), Text(note, "note")])
+    return Section("honesty", "Load-generator health", [*shared, *embedded, Table(columns, rows), Text(note, "note")])
 
 
 def _health(of: ClientHealth) -> list[Line]:

@@ -20,7 +20,11 @@ def stress_page(summary: StressSummary, result: StressResult) -> Page:
     of_all, variant = summary.result, summary.variants[0]
     workload = of_all.workload
     choice = f"Choice: {workload['choice']}. " if workload["choice"] else ""
-    client = f"{workload['threads']} threads, time-out {formatting.duration(workload['timeout_s'])}, seed {workload['seed']}"
+    generators = workload.get("generators", 1)
+    shared = f"{generators} load generators with " if generators > 1 else ""
+    client = (
+        f"{shared}{workload['threads']} threads, time-out {formatting.duration(workload['timeout_s'])}, seed {workload['seed']}"
+    )
     return Page(
         kind="stress",
         title=summary.title,

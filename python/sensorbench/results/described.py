@@ -246,6 +246,8 @@ class StressWorkload(LoadedWork):
 
     pin: bool
     seed: int
+    # How many load generators shared it; results of earlier versions have one.
+    generators: NotRequired[int]
 
 
 class FactorsWorkload(TypedDict):

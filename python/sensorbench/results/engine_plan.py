@@ -114,6 +114,14 @@ class OperationsPlan(TypedDict):
     parameter_sources: NotRequired[list[PlannedSource]]
 
 
+class PlannedShare(TypedDict):
+    """What of a run a load generator has: its number, from 0, of how many, and the zero of the clock that they share (ns of CLOCK_MONOTONIC)."""
+
+    number: int
+    of: int
+    clock_origin_ns: int
+
+
 class EnginePlan(OperationsPlan):
     """A run."""
 
@@ -125,6 +133,12 @@ class EnginePlan(OperationsPlan):
     log_every: NotRequired[int | None]
     answers_every: NotRequired[int | None]
     answers_whole: NotRequired[int]
+
+
+class SharedPlan(EnginePlan):
+    """A run, and which share of it one of several load generators has."""
+
+    share: PlannedShare
 
 
 class HeldStep(TypedDict):
@@ -147,6 +161,8 @@ class KeptPlan(TypedDict, total=False):
     log_every: int | None
     answers_every: int | None
     answers_whole: int
+    # How many load generators share the run, where there are several; threads are those of each.
+    generators: int
     steps: list[HeldStep]
     change: Mapping[str, object]
     nodes: int
@@ -157,6 +173,11 @@ class KeptPlan(TypedDict, total=False):
     warmup_s: float
     # Measurements; of earlier versions.
     warm_up: int
+
+
+def is_shared(plan: KeptPlan) -> bool:
+    """Whether load generators shared a run: then the operations that started are not all those before a number."""
+    return plan.get("generators", 1) > 1
 
 
 # The operations themselves are long, and follow from schema and seed.

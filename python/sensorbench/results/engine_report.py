@@ -1,10 +1,46 @@
 """What the engine reports of a run, as its JSON has it: while the run goes on, and at its end. Times are in ns on the run's clock."""
 
 import json
-from typing import Annotated, TypedDict
+from typing import TYPE_CHECKING, Annotated, Protocol, TypedDict
 
-from sensorbench._engine import Run
 from sensorbench.results.as_written import AsWritten
+
+if TYPE_CHECKING:
+    from sensorbench._engine import Segment
+
+
+class EngineRun(Protocol):
+    """A run that goes on: of the engine in this process, or of load generators that share it."""
+
+    def wait(self, timeout_s: float) -> bool:
+        """Waits until it is over, but not longer; True when it is over."""
+
+    def failure(self) -> str | None:
+        """What kept a replay from reading its trace to the end."""
+
+    def now_ns(self) -> int:
+        """Time on the run's clock, which all its results are on."""
+
+    def snapshot(self) -> str:
+        """How far it is: now_ns, current_phase, phases with figures (JSON)."""
+
+    def take(self) -> "Segment":
+        """What was recorded since the last time, without intervals that are still open."""
+
+    def annotate(self, name: str) -> None:
+        """Puts down that something happened now."""
+
+    def set_rate(self, per_s: float) -> None:
+        """From now on operations come at this rate; raises UsageError in a closed loop."""
+
+    def stop(self) -> None:
+        """Starts no more operations."""
+
+    def cancel(self) -> None:
+        """Ends the operations in flight, too."""
+
+    def end(self) -> "tuple[Segment, str]":
+        """Waits until it is over; the last segment, and the run as a whole (JSON)."""
 
 
 class LatencyReport(TypedDict):
@@ -70,7 +106,7 @@ ErrorTotals = Annotated[ErrorReport, AsWritten]
 def elapsed_s(snapshot: Snapshot) -> float:
     """For how long its present phase has gone on by now (s)."""
     start_ns = snapshot["phases"][snapshot["current_phase"]]["start_ns"]
-    return 0.0 if start_ns is None else (snapshot["now_ns"] - start_ns) / 1e9
+    return 0.0 if start_ns is None else max(0.0, (snapshot["now_ns"] - start_ns) / 1e9)
 
 
 def in_flight(snapshot: Snapshot) -> int:
@@ -79,7 +115,7 @@ def in_flight(snapshot: Snapshot) -> int:
     return max(0, sum(phase["started"] for phase in snapshot["phases"]) - ended)
 
 
-def snapshot_of(run: Run) -> Snapshot:
+def snapshot_of(run: EngineRun) -> Snapshot:
     """How far a run is by now."""
     snapshot: Snapshot = json.loads(run.snapshot())
     return snapshot

@@ -67,6 +67,24 @@ class PhaseFigures(_Part):
         return None if self.start_ns is None or self.end_ns is None else (self.end_ns - self.start_ns) / 1e9
 
 
+class GeneratorTotals(_Part):
+    """A load generator of a run that several shared."""
+
+    number: int = Field(description="From 1; `operations` have it as their column `generator`.")
+    host: str = Field(description="`local`: this machine.")
+    pid: int
+    started: int
+    dropped: int
+    unknown: int = Field(
+        description="Of a lost one, operations that it had started when it was last heard of, and of which nothing more is known."
+    )
+    lost: str | None = Field(description="How it was lost; null where it came to its end.")
+    start_lag_ns: int = Field(description="How long after the common start it began; 0 where it was ready before.")
+    timer_lag_ns: LatencyTotals | None = Field(description="How late it was where it waited for an intended start.")
+    client_cpu_ns: int
+    duration_ns: int
+
+
 class RunTotals(_Part):
     """A run as a whole, as the engine tells it."""
 
@@ -77,6 +95,9 @@ class RunTotals(_Part):
     process_cpu_ns: int
     clock_drift: float
     duration_ns: int
+    generators: list[GeneratorTotals] = Field(
+        default=[], description="The load generators, where several shared the run; `phases` are the sum of what they reported."
+    )
 
 
 class VariantManifest(_Part):

@@ -45,6 +45,7 @@ class PlannedComparison(SummaryPart):
         default=False, description="Whether outdated versions of databases are ranked against current ones."
     )
     resources: ServerResources = Field(default=ServerResources(), description="What each server that was started may use.")
+    generators: int = Field(default=1, description="How many load generators shared each run.")
     refused: dict[str, str] = Field(
         default={}, description="Variants that were not run because they make no sense on this dataset, with why not."
     )

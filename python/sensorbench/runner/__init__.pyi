@@ -1,8 +1,10 @@
 from .ceiling import driver_ceiling, server_ceiling
-from .client_health import check_client_health, client_bound, health_of_client, warn_of_client
+from .client_health import check_client_health, client_bound, health_of_client, warn_of_client, warn_of_generators
 from .comparison import DATA_FOLDER, Comparison, ConnectedComparison, StallTest, ValidatedComparison
 from .drive import run_plan, write_started
 from .experiment_file import ExperimentFile, load_experiment, plan_experiment
+from .generators.shared_run import GENERATOR
+from .generators.sharing import GeneratorOptions, check_can_share, check_can_share_operations
 from .jobs import LiveJobs, live_jobs
 from .lengths import Length, LengthOrNone, Seconds, SecondsOrNone, seconds, seconds_or_none
 from .live import FeedEnd, LiveFeed, publish_stored, published_to
@@ -57,6 +59,7 @@ __all__ = [
     "CLIENT",
     "DATA_FOLDER",
     "FILE_URL",
+    "GENERATOR",
     "KEY",
     "MAX_CONCURRENCY",
     "MAX_CONCURRENCY_EMBEDDED",
@@ -74,6 +77,7 @@ __all__ = [
     "ExperimentFile",
     "ExperimentOptions",
     "FeedEnd",
+    "GeneratorOptions",
     "Length",
     "LengthOrNone",
     "LiveFeed",
@@ -111,6 +115,8 @@ __all__ = [
     "borrowed_cluster",
     "build_plan",
     "cached_tables",
+    "check_can_share",
+    "check_can_share_operations",
     "check_can_stop",
     "check_client_health",
     "check_memory",
@@ -164,6 +170,7 @@ __all__ = [
     "validated",
     "wait_for",
     "warn_of_client",
+    "warn_of_generators",
     "with_keys_of_run",
     "write_started",
 ]

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from sensorbench.results import ComparisonResult, RunResult
-from sensorbench.results.manifest import PhaseFigures
+from sensorbench.results.manifest import PhaseFigures, RunTotals
 from sensorbench.results.summary.comparison import ClientHealth, HiddenWait
 from sensorbench.results.summary.envelope import Caveat, Caveats, errors_of
 
@@ -14,6 +14,8 @@ CLIENT_BOUND_SHARE = 0.5
 CLIENT_BOUND_CPU = 0.8
 # A timer that is late by more than this share of a median response time shows in it.
 LARGE_LAG_SHARE = 0.2
+# A load generator whose timer is late by more than this is named.
+LATE_GENERATOR_NS = 1_000_000
 # Where the response time is so many times the service time, looking at the latter alone hides what users wait for.
 HIDDEN_FACTOR = 2.0
 
@@ -29,6 +31,7 @@ def check_client_health(
         facts = health_of_client(runs[variant.id], variant.embedded, ceilings.get(variant.database))
         health[variant.id] = facts
         warn_of_client(caveats, facts, variant.id)
+        warn_of_generators(caveats, [run.manifest.totals for run in runs[variant.id] if run.manifest.totals], variant.id)
     _add_failed(caveats, result)
     _add_general(caveats, result)
     return health, caveats
@@ -47,6 +50,8 @@ def health_of_client(runs: list[RunResult], embedded: bool, ceiling: float | Non
     client_cpu = sum(totals.client_cpu_ns for totals in all_totals) / 1e9 / whole_s if whole_s else None
     rate = counts.total() / elapsed_s if elapsed_s else None
     lags = [totals.timer_lag_ns for totals in all_totals if totals.timer_lag_ns]
+    threads = runs[0].manifest.plan["threads"] if runs else 1
+    processes = runs[0].manifest.plan.get("generators", 1) if runs else 1
     return ClientHealth(
         runs=len(runs),
         rate_per_s=rate,
@@ -68,11 +73,13 @@ def health_of_client(runs: list[RunResult], embedded: bool, ceiling: float | Non
         spinning=any(run.manifest.plan["spin"] for run in runs),
         clock_drift=max((abs(totals.clock_drift) for totals in all_totals), default=None),
         hidden_by_service_time=_hidden(phases, max((lag["p999"] for lag in lags), default=0)),
-        client_bound=client_bound(
+        client_bound=bound_generators(all_totals, threads)
+        or client_bound(
             rate_per_s=rate,
-            ceiling_per_s=ceiling,
+            # What the driver reaches in one process.
+            ceiling_per_s=ceiling * processes if ceiling else None,
             client_cpu=client_cpu,
-            threads=runs[0].manifest.plan["threads"] if runs else 1,
+            threads=threads * processes,
             embedded=embedded,
         ),
     )
@@ -91,6 +98,45 @@ def client_bound(
     if not embedded and client_cpu and client_cpu > CLIENT_BOUND_CPU * threads:
         return f"the client kept {client_cpu:.2f} processors busy, with {threads} threads for its operations"
     return None
+
+
+def generator_name(number: int) -> str:
+    """How a load generator is called in a sentence."""
+    return f"load generator {number}"
+
+
+def bound_generators(all_totals: Iterable[RunTotals], threads: int) -> str | None:
+    """Which load generators were the limit of the runs that they shared, and why, by the processors that they kept busy; `threads` of each."""
+    reasons: dict[int, str] = {}
+    for generator in (generator for totals in all_totals for generator in totals.generators):
+        cpu = generator.client_cpu_ns / generator.duration_ns if generator.duration_ns else None
+        reason = client_bound(rate_per_s=None, ceiling_per_s=None, client_cpu=cpu, threads=threads, embedded=False)
+        if reason is not None:
+            reasons.setdefault(generator.number, f"{generator_name(generator.number)}: {reason}")
+    return "; ".join(reasons[number] for number in sorted(reasons)) or None
+
+
+def late_generators(all_totals: Iterable[RunTotals]) -> list[str]:
+    """Load generators that began after the others, or whose own timer was late for half of what they waited for, and how late."""
+    late: dict[int, str] = {}
+    for generator in (generator for totals in all_totals for generator in totals.generators):
+        name, lag = generator_name(generator.number), generator.timer_lag_ns
+        if generator.start_lag_ns:
+            late.setdefault(generator.number, f"{name} began {generator.start_lag_ns / 1e6:.3g} ms after the common start")
+        elif lag and lag["p50"] > LATE_GENERATOR_NS:
+            late.setdefault(generator.number, f"the timer of {name} was late by {lag['p50'] / 1e6:.3g} ms (median)")
+    return [late[number] for number in sorted(late)]
+
+
+def warn_of_generators(caveats: Caveats, all_totals: Iterable[RunTotals], variant: str = "") -> None:
+    """Adds which load generators were late."""
+    if late := late_generators(all_totals):
+        caveats.add(
+            "late-generator",
+            f"Load generators were late: {'; '.join(late)}.",
+            "Use fewer load generators than there are CPUs, or another machine; response times contain their lag.",
+            variant,
+        )
 
 
 def _max_s(values_ns: Iterable[int]) -> float | None:

@@ -57,6 +57,8 @@ class Comparison:
     resources: ServerResources = field(default_factory=ServerResources)
     # Variants that make no sense on the dataset, with why not: they are not among the others.
     refused: dict[str, str] = field(default_factory=dict)
+    # How many load generators share each run.
+    generators: int = 1
     # How it is cut into blocks, during each of which the server of one variant is up; all of them are up where there are none.
     blocks: PlannedBlocks | None = None
     # What it was made of, where a budget was given for it alone.

@@ -1,16 +1,19 @@
 """One run of the engine beside studies: a plan at a target, told while it goes on, written down as any other run."""
 
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
 import pyarrow as pa
 
-from sensorbench._engine import Run, Target
-from sensorbench.errors import DiskFullError, EngineError
+from sensorbench._engine import Target
+from sensorbench.errors import DiskFullError, EngineError, LostGeneratorError
 from sensorbench.results import RunManifest, RunResult, RunWriter, read_run
 from sensorbench.results.engine_plan import EnginePlan, KeptPlan
+from sensorbench.results.engine_report import EngineRun
+from sensorbench.runner.generators.shared_run import shared_run
 from sensorbench.runner.plan import as_json
 from sensorbench.runner.run import Observer, run_and_write, run_manifest
 from sensorbench.runner.servers import Servers
@@ -31,37 +34,44 @@ def run_plan(
     on_snapshot: Observer,
     *,
     number: int = 1,
+    generators: int = 1,
     temperature: Literal["warm", "hot"] = "warm",
     created: datetime | None = None,
     described: KeptPlan | None = None,
-    at_end: Callable[[Run, bool], None] = _nothing_more,
+    at_end: Callable[[EngineRun, bool], None] = _nothing_more,
     on_full_disk: Callable[[], None] = _nothing_more,
 ) -> RunResult:
     """Carries out a plan and writes the run into `folder`. `on_snapshot` is called some times a second with the run and its snapshot; `at_end`
-    when all is recorded, with whether the run is complete; `on_full_disk` makes room for how the run ended. All else is for the manifest.
+    when all is recorded, with whether the run is complete; `on_full_disk` makes room for how the run ended. So many load `generators` share it:
+    with one, it runs in this process. All else is for the manifest.
 
     Raises what ended it early, after what was done until then is on disk.
     """
     whole: EnginePlan = {"spin": False, "log_every": None, "answers_every": None, **plan}
+    if generators > 1:
+        described = {**(described or {}), "generators": generators}
     manifest = run_manifest(
         target, variant, whole, repetition=number, temperature=temperature, created=created, described=described
     )
+    with ExitStack() as processes:
 
-    def start() -> Run:
-        return target.run(as_json(whole), [table.to_reader() for table in tables])
+        def start() -> EngineRun:
+            if generators > 1:
+                return processes.enter_context(shared_run(target, whole, tables, generators))
+            return target.run(as_json(whole), [table.to_reader() for table in tables])
 
-    return write_started(target, start, manifest, folder, started, on_snapshot, at_end=at_end, on_full_disk=on_full_disk)
+        return write_started(target, start, manifest, folder, started, on_snapshot, at_end=at_end, on_full_disk=on_full_disk)
 
 
 def write_started(
     target: Target,
-    start: Callable[[], Run],
+    start: Callable[[], EngineRun],
     manifest: RunManifest,
     folder: Path,
     started: Servers,
     on_snapshot: Observer,
     *,
-    at_end: Callable[[Run, bool], None] = _nothing_more,
+    at_end: Callable[[EngineRun, bool], None] = _nothing_more,
     on_full_disk: Callable[[], None] = _nothing_more,
 ) -> RunResult:
     """The same for whatever run `start` begins, with its manifest."""
@@ -72,6 +82,11 @@ def write_started(
     except DiskFullError as error:
         on_full_disk()
         writer.finish("out of space", None, str(error))
+        raise
+    except LostGeneratorError as error:
+        # Before the run began, nothing of it is known.
+        if writer.manifest.status == "running":
+            writer.finish("interrupted", None, str(error))
         raise
     except EngineError as error:
         writer.finish("failed", None, str(error))

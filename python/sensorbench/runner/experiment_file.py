@@ -128,9 +128,10 @@ def plan_experiment(
     include_outdated: bool = False,
     resources: ServerResources = ServerResources(),
     blocks: BlockOptions = BlockOptions(),
+    generators: int = 1,
 ) -> Comparison:
     """The comparison that an experiment file describes, with each target at each choice of the swept factors. Files that it names
-    are relative to it. `resources` and `blocks` come before those of the file.
+    are relative to it. `resources` and `blocks` come before those of the file; so many load `generators` share each run.
     """
     file = load_experiment(path, changes)
     folder = path.parent
@@ -174,6 +175,7 @@ def plan_experiment(
         workload=file.workload.with_concurrency(embedded=any(spec.target.database.embedded for spec in specs)),
         metric=file.metric,
         include_outdated=include_outdated,
+        generators=generators,
         resources=ServerResources(
             memory_bytes=resources.memory_bytes or _bytes(file.server_memory, "server_memory", path),
             cpus=resources.cpus or file.server_cpus,

@@ -9,9 +9,11 @@ from typing import NamedTuple
 import psutil
 
 from sensorbench import lab
-from sensorbench._engine import Run, Target
+from sensorbench._engine import Target
 from sensorbench.errors import EngineError, FailedError, UsageError
+from sensorbench.results.engine_report import EngineRun
 from sensorbench.results.writer import ResourceRow, StatusRow
+from sensorbench.runner.generators.shared_run import SharedRun
 
 EVERY_S, ELSEWHERE_EVERY_S = 1.0, 5.0
 CLIENT = "client"
@@ -39,7 +41,7 @@ class Watcher:
     def __init__(
         self, target: Target, servers: Mapping[str, psutil.Process], insight: Callable[[], Mapping[str, float]] | None = None
     ) -> None:
-        self._run: Run | None = None
+        self._run: EngineRun | None = None
         self._target = target
         self._insight = insight
         self._measured = lab.instance_at(target.url) if servers else None
@@ -60,9 +62,11 @@ class Watcher:
         self._start_cpu_s = {name: cpu_s(name, process) for name, process in self._processes.items()}
 
     @contextmanager
-    def watching(self, run: Run) -> Iterator[None]:
+    def watching(self, run: EngineRun) -> Iterator[None]:
         """Watches a run that has just begun."""
         self._run = run
+        if isinstance(run, SharedRun):
+            self._meet_generators(run.processes)
         self._read()
         for thread in self._threads:
             thread.start()
@@ -127,6 +131,13 @@ class Watcher:
             for node in now.all_processes
             for namer in (self._measured if node.number in first else now,)
         ]
+
+    def _meet_generators(self, processes: Mapping[str, int]) -> None:
+        """Load generators are watched beside the client, which controls them."""
+        for name, pid in processes.items():
+            with suppress(psutil.NoSuchProcess):
+                self._processes[name] = psutil.Process(pid)
+                self._start_cpu_s[name] = _cpu_s(name, self._processes[name])
 
     def _meet_newcomers(self) -> None:
         """Nodes that have joined since the beginning, or were started again, are watched, too. Processor time goes on where that of the

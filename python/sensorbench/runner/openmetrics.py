@@ -9,10 +9,9 @@ from prometheus_client import CollectorRegistry, start_http_server
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from sensorbench._engine import Run
 from sensorbench.errors import UsageError
 from sensorbench.interrupts import held_back
-from sensorbench.results.engine_report import OperationReport, PhaseReport, Snapshot, in_flight
+from sensorbench.results.engine_report import EngineRun, OperationReport, PhaseReport, Snapshot, in_flight
 from sensorbench.results.manifest import OUTCOMES
 from sensorbench.runner.run import Observer
 
@@ -58,9 +57,9 @@ class LoadMetrics(Collector):
     def __init__(self) -> None:
         self.port = 0
         # The run and its last snapshot; and those of runs that are over. In one, because others look at any time.
-        self._last: tuple[Run, Snapshot, list[Snapshot]] | None = None
+        self._last: tuple[EngineRun, Snapshot, list[Snapshot]] | None = None
 
-    def on_snapshot(self, run: Run, snapshot: Snapshot) -> None:
+    def on_snapshot(self, run: EngineRun, snapshot: Snapshot) -> None:
         """Takes a snapshot."""
         before: list[Snapshot] = []
         if self._last is not None:

@@ -9,6 +9,7 @@ from sensorbench import lab
 from sensorbench.errors import UsageError
 from sensorbench.options import DEFAULT_SEED, OptionModel, option, parsed
 from sensorbench.results import PlannedBlocks, ServerResources
+from sensorbench.runner.generators.sharing import GeneratorOptions
 from sensorbench.runner.sweep import parse_sweeps
 
 
@@ -136,7 +137,7 @@ class ChangeOptions(OptionModel):
     )
 
 
-class ExperimentOptions(SweepOptions, RankingOptions, ServerOptions, BlockOptions, ChangeOptions):
+class ExperimentOptions(GeneratorOptions, SweepOptions, RankingOptions, ServerOptions, BlockOptions, ChangeOptions):
     """What can be chosen of an experiment file."""
 
 

@@ -9,8 +9,8 @@ from sensorbench import _engine
 @dataclass(frozen=True)
 class Database:
     """A database that is built in. `dialect` is the word in its schema files; one that is `in_memory` keeps all its data there;
-    `bulk_load` is what it has for much data at once, past its ordinary writes, if loading goes by that; `replays` says whose recorded statements it
-    executes again, by the name that traces have, `any` if it looks at none.
+    `many_processes` may use a target at the same time where that is so; `bulk_load` is what it has for much data at once, past its ordinary writes, if loading goes by that;
+    `replays` says whose recorded statements it executes again, by the name that traces have, `any` if it looks at none.
     """
 
     name: str
@@ -18,6 +18,7 @@ class Database:
     summary: str
     embedded: bool
     in_memory: bool
+    many_processes: bool
     relational: bool
     bulk_load: str | None
     replays: str | None

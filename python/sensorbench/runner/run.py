@@ -12,11 +12,11 @@ import psutil
 import pyarrow as pa
 
 from sensorbench._engine import Run, Target
-from sensorbench.errors import FailedError
+from sensorbench.errors import FailedError, LostGeneratorError
 from sensorbench.interrupts import check, held_back, let_through
 from sensorbench.results import RunManifest, RunWriter
 from sensorbench.results.engine_plan import EnginePlan, KeptPlan, kept_of
-from sensorbench.results.engine_report import ErrorReport, Snapshot, snapshot_of
+from sensorbench.results.engine_report import EngineRun, ErrorReport, Snapshot, snapshot_of
 from sensorbench.results.manifest import Process, RunTotals, now
 from sensorbench.runner.live import LiveRun, live_run
 from sensorbench.runner.monitor import Watcher
@@ -32,7 +32,7 @@ LOST_S = 5.0
 MIN_FAILURES = 20
 
 # Called some times per second with a run and its snapshot.
-Observer = Callable[[Run, Snapshot], None]
+Observer = Callable[[EngineRun, Snapshot], None]
 
 
 def run_manifest(
@@ -98,6 +98,15 @@ class LostServerDetector:
         return time.monotonic() - self._failing_since_s >= LOST_S
 
 
+def lost_generators(totals: RunTotals) -> str:
+    """Which load generators were lost, how, and what is not known of their operations; empty where none was."""
+    return "; ".join(
+        f"{generator.lost}; at least {generator.unknown:,} operations that it had started are unknown"
+        for generator in totals.generators
+        if generator.lost is not None
+    )
+
+
 def why_lost(errors: Iterable[ErrorReport]) -> str:
     """The message for a run that was given up: of its errors the one that came most often."""
     often = max((error for error in errors if error["kind"] != "cancelled"), key=lambda error: error["count"], default=None)
@@ -116,11 +125,11 @@ _log = logging.getLogger(__name__)
 
 def run_and_write(
     target: Target,
-    start: Callable[[], Run],
+    start: Callable[[], EngineRun],
     writer: RunWriter,
     servers: Mapping[str, psutil.Process],
     on_snapshot: Observer,
-    at_end: Callable[[Run, bool], None],
+    at_end: Callable[[EngineRun, bool], None],
     insight: Callable[[], Mapping[str, float]] | None = None,
 ) -> RunTotals:
     """Has `start` begin a run on a target, follows it to its end and writes it down. Returns the run as a whole.
@@ -141,10 +150,19 @@ def run_and_write(
             try:
                 is_lost = _follow(run, recording, on_snapshot)
                 totals = run_end.write(asks=not is_lost)
+                if lost := lost_generators(totals):
+                    raise LostGeneratorError(lost)
                 with let_through():
                     at_end(run, not is_lost)
                 why = why_lost(totals.errors) if is_lost else run.failure()
                 writer.finish("failed" if why else "complete", totals, why)
+            except LostGeneratorError:
+                run.cancel()
+                totals = run_end.write(asks=False)
+                at_end(run, False)
+                lost = lost_generators(totals)
+                writer.finish("interrupted", totals, lost)
+                raise LostGeneratorError(lost) from None
             except KeyboardInterrupt:
                 run.cancel()
                 totals = run_end.write(asks=False)
@@ -159,7 +177,7 @@ def run_and_write(
     return totals
 
 
-def _nothing(run: Run, segment: "Segment") -> None:
+def _nothing(run: EngineRun, segment: "Segment") -> None:
     """What was recorded is not looked at."""
 
 
@@ -207,7 +225,7 @@ class _Recording:
             self._live.add_segment(segment, resources, snapshot)
 
 
-def _follow(run: Run, recording: _Recording, on_snapshot: Observer) -> bool:
+def _follow(run: EngineRun, recording: _Recording, on_snapshot: Observer) -> bool:
     """Writes segments while a run goes on. Returns whether it was given up, its database being lost. Raises KeyboardInterrupt."""
     started_s = written_s = time.monotonic()
     detector = LostServerDetector()
@@ -228,7 +246,7 @@ def _follow(run: Run, recording: _Recording, on_snapshot: Observer) -> bool:
 class _RunEnd:
     """The last segment of a run, and the run as a whole. Both are taken once, however often the run is brought to its end."""
 
-    def __init__(self, run: Run, recording: _Recording) -> None:
+    def __init__(self, run: EngineRun, recording: _Recording) -> None:
         self._run = run
         self._recording = recording
         self._totals: RunTotals | None = None

@@ -20,7 +20,7 @@ from sensorbench import _engine
 from sensorbench.analysis.equality import Answers, compare_answers
 from sensorbench.dataset import ARTICLES, Dataset
 from sensorbench.results import RunResult
-from sensorbench.results.engine_plan import EnginePlan
+from sensorbench.results.engine_plan import EnginePlan, is_shared
 from sensorbench.results.latencies import of_kind
 from sensorbench.results.manifest import MEASURE
 from sensorbench.results.summary.comparison import AnswerChecks, AnswerProblem
@@ -94,7 +94,7 @@ MAX_ARTICLES = 10_000
 @dataclass(frozen=True)
 class WrittenRows:
     """The rows of each write: those that the database acknowledged, and those that may or may not be there. Not known where
-    some failed and not every operation was logged. `every`: of how many writes one is among them.
+    some failed, or load generators shared a run, and not every operation was logged. `every`: of how many writes one is among them.
     """
 
     acknowledged: dict[str, pa.Table]
@@ -128,7 +128,9 @@ def written_rows(
                 failed = counts["error"] + counts["timeout"] + counts["cancelled"]
                 acknowledged_count += counts["ok"]
                 unknown_count += failed
-                numbers = _numbers(run, phase_number, number) if failed else (None, [])
+                # Which writes failed, and how far each load generator came, only the log says.
+                is_logged = failed or is_shared(run.manifest.plan)
+                numbers = _numbers(run, phase_number, number) if is_logged else (None, [])
                 if numbers is None:
                     known = False
                     continue
@@ -175,7 +177,12 @@ def check_contents(
         reason = f"{', '.join(written.changed)} changed rows that were there; which of several changes of one row came last is not known"
         return AnswerChecks(queried=0, unanswered=0, wrong=0, problems=[], not_checked=reason)
     if not written.known:
-        reason = f'{written.unknown_count:,} writes have an unknown outcome and not every operation was logged (log = "all")'
+        unknown = (
+            f"{written.unknown_count:,} writes have an unknown outcome"
+            if written.unknown_count
+            else "load generators shared the runs"
+        )
+        reason = f'{unknown} and not every operation was logged (log = "all")'
         return AnswerChecks(queried=0, unanswered=0, wrong=0, problems=[], not_checked=reason)
     target.show()
     back = _read_back(target, operations, schema, written)

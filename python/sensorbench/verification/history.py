@@ -15,6 +15,7 @@ from sensorbench import _engine
 from sensorbench.errors import EngineError
 from sensorbench.results import RunResult, read_run
 from sensorbench.results.engine_plan import EnginePlan
+from sensorbench.results.engine_report import EngineRun
 from sensorbench.results.history import FUNCTIONS, HISTORY_FILE, OUTCOMES, write_history
 from sensorbench.results.latencies import of_kind
 from sensorbench.results.ownership import Owner, new_id
@@ -34,7 +35,7 @@ def keep_history(
     connected: ConnectedComparison,
     variant: Variant,
     folder: Path,
-    run: _engine.Run,
+    run: EngineRun,
     plan: EnginePlan,
     parameters: Parameters,
     *,
@@ -142,7 +143,7 @@ def _in_order(parts: list[pa.Table]) -> pa.Table:
     return pa.concat_tables([nothing, *parts]).sort_by([("invoked_ns", "ascending"), ("ended_ns", "ascending")])
 
 
-def with_final_reads(history: pa.Table, run: _engine.Run, connected: ConnectedComparison, variant: Variant) -> pa.Table:
+def with_final_reads(history: pa.Table, run: EngineRun, connected: ConnectedComparison, variant: Variant) -> pa.Table:
     """The history with reads of every key that was written, by other processes, when all else is over."""
     written = history.filter(pc.equal(history["f"].cast(pa.string()), "write"))
     keys = pc.unique(written["key"]).sort()
@@ -153,7 +154,7 @@ def with_final_reads(history: pa.Table, run: _engine.Run, connected: ConnectedCo
 
 
 def _final_reads(
-    run: _engine.Run, connected: ConnectedComparison, variant: Variant, keys: pa.Array, first_process: int
+    run: EngineRun, connected: ConnectedComparison, variant: Variant, keys: pa.Array, first_process: int
 ) -> Iterator[pa.Table]:
     """Rounds over all keys, when what was acknowledged was made visible, until each was answered often enough, or nothing more is to be hoped for."""
     until_s, answered = time.monotonic() + FINAL_WITHIN_S, 0
@@ -186,7 +187,7 @@ def _from_the_strongest(connected: ConnectedComparison, variant: Variant) -> lis
 
 
 def _round(
-    target: _engine.Target, run: _engine.Run, connected: ConnectedComparison, variant: Variant, keys: pa.Array, first_process: int
+    target: _engine.Target, run: EngineRun, connected: ConnectedComparison, variant: Variant, keys: pa.Array, first_process: int
 ) -> pa.Table:
     """Each key read once. Times are on the clock of the run that is over."""
     if target is not connected.targets[variant.id]:

@@ -96,6 +96,7 @@ impl ReplayPlan {
             spin: false,
             interval_s: self.interval_s,
             late_after_ms: self.late_after_ms,
+            share: None,
             log_every: Some(1),
             answers_every: self.keeps_answers.then_some(1),
             answers_whole: 0,

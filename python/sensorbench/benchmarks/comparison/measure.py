@@ -271,6 +271,7 @@ def run_one(
             connected.servers,
             lambda _, now: task.advance_to(*_progress(now, plan)),
             number=repeat,
+            generators=comparison.generators,
             temperature="hot" if comparison.workload.has_warmup else "warm",
             created=created,
             at_end=lambda run, is_complete: keep_history(

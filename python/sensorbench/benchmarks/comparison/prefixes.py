@@ -8,6 +8,7 @@ from sensorbench.analysis.sample import Floats, Sample
 from sensorbench.benchmarks.comparison.samples import sample_of_blocks
 from sensorbench.benchmarks.comparison.units import UnitOf, each_run, units_of
 from sensorbench.results import ComparisonResult, RunResult
+from sensorbench.results.engine_plan import is_shared
 from sensorbench.results.latencies import is_held_whole, is_logged_whole, logged_latencies
 from sensorbench.results.manifest import VariantManifest
 from sensorbench.results.summary.envelope import Caveat
@@ -53,7 +54,7 @@ def common_samples(
     runs: Sequence[RunResult], others: Sequence[RunResult], operation: str, unit: UnitOf = each_run
 ) -> tuple[Sample, Sample] | None:
     """The latencies of one kind of operation in two variants, of those operations alone that both have done in runs with the same number. None
-    where not every operation was logged, or some runs have none in common. `unit` says which runs are resampled together.
+    where not every operation was logged, some runs have none in common, or long ones were shared by load generators. `unit` says which runs are resampled together.
     """
     by_repetition = {run.manifest.repetition: run for run in others}
     pairs = [(run, by_repetition[run.manifest.repetition]) for run in runs if run.manifest.repetition in by_repetition]
@@ -61,6 +62,8 @@ def common_samples(
         return None
     units = units_of([run for run, _ in pairs], unit)
     if not all(is_held_whole(run) for pair in pairs for run in pair):
+        if any(is_shared(run.manifest.plan) for pair in pairs for run in pair):
+            return None
         # Of runs that ended by time, each has done the operations before a number.
         ends = [min(run.operation_count for run in pair) for pair in pairs]
         samples = [sample_of_blocks([pair[side] for pair in pairs], operation, units, ends) for side in (0, 1)]

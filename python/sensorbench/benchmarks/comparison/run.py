@@ -30,10 +30,13 @@ from sensorbench.runner import (
     Servers,
     ValidatedComparison,
     Variant,
+    check_can_share,
+    check_can_share_operations,
     check_can_stop,
     check_namespace,
     connect,
     driver_ceiling,
+    plan_operations,
     prepare_tables,
     running_servers,
     server_kind,
@@ -100,11 +103,30 @@ def plan_comparison(
         check_can_stop(comparison.variants)
         # With servers of their own, one that fails leaves the others as they are.
         comparison = replace_fields(comparison, continue_on_error=True)
-    return ComparisonPlan(validated(comparison), folder, resume, replace, drop_after, is_enough)
+    sound = validated(comparison)
+    _check_can_share(sound)
+    return ComparisonPlan(sound, folder, resume, replace, drop_after, is_enough)
+
+
+def _check_can_share(sound: ValidatedComparison) -> None:
+    """Raises UsageError where load generators cannot share the runs."""
+    comparison = sound.comparison
+    if comparison.generators == 1:
+        return
+    measured = [variant for variant in comparison.variants if not variant.only_loads]
+    workloads = [variant.workload(comparison.workload) for variant in measured]
+    check_can_share(
+        comparison.generators,
+        min((workload.schedule.max_concurrency for workload in workloads), default=comparison.generators),
+        [variant.target.database for variant in measured],
+    )
+    for variant, workload in zip(measured, workloads, strict=True):
+        planned = plan_operations(comparison.operations, variant.schema, sound.parameters, workload)
+        check_can_share_operations(comparison.generators, planned)
 
 
 # What must be the same in results that are gone on with.
-_SAME = ("name", "part", "dataset", "operations", "workload", "resources", "one_at_a_time")
+_SAME = ("name", "part", "dataset", "operations", "workload", "resources", "generators", "one_at_a_time")
 
 
 class ComparisonBenchmark(Benchmark[ComparisonPlan, ComparisonManifest, ComparisonWriter]):
@@ -163,6 +185,7 @@ class ComparisonBenchmark(Benchmark[ComparisonPlan, ComparisonManifest, Comparis
                 metric=comparison.metric,
                 include_outdated=comparison.include_outdated,
                 resources=comparison.resources,
+                generators=comparison.generators,
                 refused=comparison.refused,
                 one_at_a_time=comparison.blocks,
                 budget=comparison.budget,

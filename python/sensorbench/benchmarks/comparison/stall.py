@@ -10,13 +10,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from sensorbench._engine import Run
 from sensorbench.benchmarks.comparison import write_lock
 from sensorbench.errors import FailedError
 from sensorbench.paths import remove_results
 from sensorbench.progress import ProgressReporter
 from sensorbench.results import ComparisonWriter
-from sensorbench.results.engine_report import Snapshot, elapsed_s
+from sensorbench.results.engine_report import EngineRun, Snapshot, elapsed_s
 from sensorbench.results.files import release_reserve, write_result
 from sensorbench.results.stall import STALL_FILE, Loop, StallRecord, stall_folder
 from sensorbench.runner import ConnectedComparison, Schedule, StallTest, Workload, build_plan, parameters_of, run_plan
@@ -84,11 +83,11 @@ def _lock_holder(database: Path, stall_s: float) -> Iterator["subprocess.Popen[s
             holder.kill()
 
 
-def _trigger(holder: "subprocess.Popen[str]", after_s: float) -> Callable[[Run, Snapshot], None]:
+def _trigger(holder: "subprocess.Popen[str]", after_s: float) -> Callable[[EngineRun, Snapshot], None]:
     """Lets the lock be held once, so many seconds after the run began."""
     is_pending = True
 
-    def on_snapshot(run: Run, snapshot: Snapshot) -> None:
+    def on_snapshot(run: EngineRun, snapshot: Snapshot) -> None:
         nonlocal is_pending
         if is_pending and elapsed_s(snapshot) >= after_s and holder.stdin is not None:
             is_pending = False

@@ -6,11 +6,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from sensorbench._engine import Run
 from sensorbench.analysis.elasticity import Sets, stability
 from sensorbench.benchmarks.elasticity.changes import Annotate
 from sensorbench.errors import SensorbenchError, message_of
-from sensorbench.results.engine_report import Snapshot
+from sensorbench.results.engine_report import EngineRun, Snapshot
 
 # Events on the run's time axis, besides those of the change itself.
 STABLE, NEVER_STABLE, FAILED = "seen to be stable", "not stable in time", "change failed"
@@ -46,7 +45,7 @@ class Scenario:
     _done_at_s: float | None = None
     _is_over: bool = False
 
-    def on_snapshot(self, run: Run, snapshot: Snapshot) -> None:
+    def on_snapshot(self, run: EngineRun, snapshot: Snapshot) -> None:
         """Does what is next."""
         self._note(snapshot)
         if self._thread is None:
@@ -72,7 +71,7 @@ class Scenario:
             self._ends_s.append(before_s + share * (now_s - before_s))
         self._seen = (now_s, started)
 
-    def _begin_when_ready(self, run: Run) -> None:
+    def _begin_when_ready(self, run: EngineRun) -> None:
         counted = len(self._sets())
         self.report(
             f"before the change, measurement {counted} of {self.lengths.before}"
@@ -84,18 +83,18 @@ class Scenario:
             self._thread = threading.Thread(target=self._carry_out, args=[run], name="change", daemon=True)
             self._thread.start()
 
-    def _carry_out(self, run: Run) -> None:
+    def _carry_out(self, run: EngineRun) -> None:
         try:
             self.change(run.annotate)
         except SensorbenchError as error:
             self.problem = message_of(error)
             run.annotate(f"{FAILED}: {self.problem}")
 
-    def _note_end(self, run: Run) -> None:
+    def _note_end(self, run: EngineRun) -> None:
         if self._thread is not None and not self._thread.is_alive():
             self._done_at_s = run.now_ns() / 1e9
 
-    def _wait_for_stability(self, run: Run) -> None:
+    def _wait_for_stability(self, run: EngineRun) -> None:
         """Ends the run when all has been stable for long enough: what is stable now may turn out to have been a step on the way."""
         if self._begun_at_s is None or self._done_at_s is None:
             return
@@ -106,7 +105,7 @@ class Scenario:
         elif self.problem is not None or run.now_ns() / 1e9 > self._done_at_s + self.lengths.max_s:
             self._end(run, NEVER_STABLE)
 
-    def _end(self, run: Run, why: str) -> None:
+    def _end(self, run: EngineRun, why: str) -> None:
         self._is_over = True
         run.annotate(why)
         run.stop()

@@ -12,7 +12,7 @@ from sensorbench.lifecycle import Benchmark, Description, RunContext
 from sensorbench.progress import ProgressReporter
 from sensorbench.results import RunManifest, RunResult
 from sensorbench.results.engine_plan import EnginePlan
-from sensorbench.results.engine_report import Snapshot
+from sensorbench.results.engine_report import EngineRun, Snapshot
 from sensorbench.results.ownership import Owner
 from sensorbench.results.replay import OTHER_RUN_FOLDER, RUN_FOLDER, PlannedReplay, ReplayManifest, write_comparison
 from sensorbench.results.writer import ManifestWriter
@@ -76,7 +76,7 @@ def _replay(plan: ReplayWork, variant: Variant, context: RunContext[ManifestWrit
     target = variant.engine_target()
     with context.progress.task(f"replaying {plan.folder.name} at {variant.target.text}", total=1.0) as task:
 
-        def on_snapshot(run: Run, snapshot: Snapshot) -> None:
+        def on_snapshot(run: EngineRun, snapshot: Snapshot) -> None:
             started = snapshot["phases"][0]["started"]
             task.advance_to(min(1.0, started / max(1, plan.expected_statements)), f"{started:,} statements")
             for observer in plan.observers:

@@ -1,6 +1,6 @@
 """What the results of a stress run say of each step: what was offered, what became of it, how long it took, and whose limit it was."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +17,7 @@ from sensorbench.results.latencies import tagged_histograms
 from sensorbench.results.manifest import OUTCOMES, PhaseFigures
 from sensorbench.results.stress import StressResult
 from sensorbench.results.summary.stress import Latencies, OperationCounts, ServerFigures, StepOperation, StressStep
-from sensorbench.runner import CLIENT, client_bound
+from sensorbench.runner import CLIENT, GENERATOR, client_bound
 
 LATENCIES = ("mean", "median", "p90", "p95", "p99", "p999")
 # In so large a share of what may be in flight, on average, the limit of it is what is measured.
@@ -82,7 +82,7 @@ def _step(
     length_s = max(end_s - start_s, 1e-9)
     names, counts = list(phase.operations), counts_of(phase)
     response, service, lag = (latencies(tables.histograms, phase.name, names, kind) for kind in ("response", "service", "wait"))
-    client_cpu = _client_cpu(tables.resources, *ends_ns)
+    client_cpus = _client_cpus(tables.resources, *ends_ns)
     # Little's law.
     concurrency = counts.started / length_s * service.mean if service else 0.0
     share = share_within(tables.histograms, phase, objective.limit_s) if objective and run.state == "complete" else None
@@ -99,13 +99,13 @@ def _step(
         service_s=service,
         schedule_lag_s=lag,
         operations={name: _of_operation(tables.histograms, phase, name) for name in names},
-        client_cpu=client_cpu,
+        client_cpu=sum(client_cpus.values()) if client_cpus else None,
         offered_per_s=counts.offered / length_s,
         completed_per_s=counts.ok / length_s,
         concurrency=concurrency,
         share_within=share,
         met=objective.is_met(share) if objective and share is not None else None,
-        client_bound=_client_bound(run, counts.ok / length_s, ceiling_per_s, client_cpu, lag, concurrency),
+        client_bound=_client_bound(run, counts.ok / length_s, ceiling_per_s, client_cpus, lag, concurrency),
         at_concurrency_limit=concurrency >= ALL_IN_FLIGHT * run.manifest.plan["concurrency"],
         servers=_servers(reported, start_s, end_s),
     )
@@ -196,34 +196,43 @@ def _client_bound(
     run: RunResult,
     rate_per_s: float,
     ceiling_per_s: float | None,
-    client_cpu: float | None,
+    client_cpus: Mapping[str, float],
     lag: Latencies | None,
     concurrency: float,
 ) -> str | None:
-    """Why the client was the limit; None where it was not."""
+    """Why the client was the limit, or one of its load generators; None where none was."""
     plan = run.manifest.plan
-    reason = client_bound(
-        rate_per_s=rate_per_s,
-        ceiling_per_s=ceiling_per_s,
-        client_cpu=client_cpu,
-        threads=plan["threads"],
-        embedded=run.manifest.variant.embedded,
-    )
+    generators = plan.get("generators", 1)
+    reason = None
+    cpus: Mapping[str, float | None] = client_cpus or {CLIENT: None}
+    for process, cpu in cpus.items():
+        bound = client_bound(
+            rate_per_s=rate_per_s / generators,
+            ceiling_per_s=ceiling_per_s,
+            client_cpu=cpu,
+            threads=plan["threads"],
+            embedded=run.manifest.variant.embedded,
+        )
+        if bound is not None and reason is None:
+            reason = bound if process == CLIENT else f"load {process}: {bound}"
     if reason is None and lag and lag.median > LATE_S and concurrency < FEW_IN_FLIGHT * plan["concurrency"]:
         return f"half of the operations started more than {lag.median * 1e3:.3g} ms late, with {concurrency:,.0f} of {plan['concurrency']:,} in flight"
     return reason
 
 
-def _client_cpu(resources: pa.Table | None, start_ns: int, end_ns: int) -> float | None:
-    """Processors that the client kept busy in a time bucket, as far as it was looked at."""
+def _client_cpus(resources: pa.Table | None, start_ns: int, end_ns: int) -> dict[str, float]:
+    """Processors that the client kept busy in a time bucket, as far as it was looked at; each of its load generators, where there are some."""
     if resources is None:
-        return None
-    own = resources.filter(pc.equal(resources["process"], CLIENT)).sort_by("time_ns")
-    times, cpu_s = own["time_ns"].to_numpy().astype(np.float64), own["cpu_s"].to_numpy()
-    if len(times) < 2:
-        return None
-    at_ends = np.interp([start_ns, end_ns], times, cpu_s)
-    return float((at_ends[1] - at_ends[0]) / max((end_ns - start_ns) / 1e9, 1e-9))
+        return {}
+    processes = [name for name in pc.unique(resources["process"]).to_pylist() if name.startswith(f"{GENERATOR} ")]
+    found = {}
+    for process in processes or [CLIENT]:
+        own = resources.filter(pc.equal(resources["process"], process)).sort_by("time_ns")
+        times, cpu_s = own["time_ns"].to_numpy().astype(np.float64), own["cpu_s"].to_numpy()
+        if len(times) >= 2:
+            at_ends = np.interp([start_ns, end_ns], times, cpu_s)
+            found[process] = float((at_ends[1] - at_ends[0]) / max((end_ns - start_ns) / 1e9, 1e-9))
+    return found
 
 
 def _annotations(events: pa.Table | None, start_ns: int, end_ns: int) -> list[str]:

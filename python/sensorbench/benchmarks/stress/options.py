@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from sensorbench.benchmarks.stress.step import parse_rates
 from sensorbench.errors import UsageError
 from sensorbench.options import DEFAULT_SEED, OptionModel, option, parsed
-from sensorbench.runner import MAX_CONCURRENCY, MAX_CONCURRENCY_EMBEDDED, Seconds, SecondsOrNone
+from sensorbench.runner import MAX_CONCURRENCY, MAX_CONCURRENCY_EMBEDDED, GeneratorOptions, Seconds, SecondsOrNone
 
 RECORDS = 100_000
 
@@ -64,7 +64,7 @@ class SearchOptions(LoadOptions):
     first: float = option(1000.0, "The rate at which a search begins.", "--from", ge=0.001)
 
 
-class StressOptions(LoadOptions, WorkOptions):
+class StressOptions(GeneratorOptions, LoadOptions, WorkOptions):
     """Rates that are held one after the other."""
 
     rates: Annotated[tuple[float, ...] | None, parsed(parse_rates)] = option(
@@ -72,7 +72,7 @@ class StressOptions(LoadOptions, WorkOptions):
     )
 
 
-class CapacityOptions(SearchOptions, WorkOptions):
+class CapacityOptions(GeneratorOptions, SearchOptions, WorkOptions):
     """The search of the highest rate that meets an objective."""
 
     objective: str | None = option(None, "Percentile and limit of the response time: p99=20ms.")

@@ -1,6 +1,7 @@
 """From options to what is done: the work at a target, how operations come, and the plan of a stress benchmark."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace as replaced
 from pathlib import Path
 
 from sensorbench.analysis.capacity import Search
@@ -14,7 +15,15 @@ from sensorbench.benchmarks.stress.work import Work
 from sensorbench.compat.ycsb import CoreWorkload, overridden, parse_core_workload, read_all_properties
 from sensorbench.errors import UsageError
 from sensorbench.progress import ProgressReporter
-from sensorbench.runner import MAX_CONCURRENCY, MAX_CONCURRENCY_EMBEDDED, Observer, TargetSpec, parse_target
+from sensorbench.runner import (
+    MAX_CONCURRENCY,
+    MAX_CONCURRENCY_EMBEDDED,
+    Observer,
+    TargetSpec,
+    check_can_share,
+    check_can_share_operations,
+    parse_target,
+)
 
 
 def plan_stress(
@@ -29,7 +38,10 @@ def plan_stress(
     """The plan of what options ask for. Raises UsageError for what makes no sense."""
     steps = _capacity_search(options) if isinstance(options, CapacityOptions) else _steps(options)
     work = work_maker(options, reporter, replace=replace)(folder, options.seed)
-    return StressPlan(work, load_of(options, work), steps, observers, drop_after=drop_after)
+    load = replaced(load_of(options, work), generators=options.generators)
+    check_can_share(load.generators, load.concurrency, [work.variant.target.database])
+    check_can_share_operations(load.generators, work.plan())
+    return StressPlan(work, load, steps, observers, drop_after=drop_after)
 
 
 def work_maker(

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from sensorbench._engine import Run, Target
+from sensorbench._engine import Target
 from sensorbench.analysis.capacity import Search, Trial, next_rate
 from sensorbench.benchmarks.stress.figures import share_within
 from sensorbench.benchmarks.stress.objective import Objective
@@ -21,7 +21,7 @@ from sensorbench.progress import ProgressReporter, Task
 from sensorbench.results import RunResult
 from sensorbench.results.described import LoadedWork
 from sensorbench.results.engine_plan import EnginePlan, KeptPlan, PlannedPhase
-from sensorbench.results.engine_report import Snapshot, elapsed_s
+from sensorbench.results.engine_report import EngineRun, Snapshot, elapsed_s
 from sensorbench.results.ownership import Claim, Owner
 from sensorbench.results.planned import PlannedStress, StressManifest, StressObjective, StressSearch
 from sensorbench.results.stress import StressResult, StressWriter, read_stress
@@ -34,8 +34,8 @@ ANSWERS_WITHIN_S, ASKS_EVERY_S = 60.0, 0.2
 
 @dataclass(frozen=True)
 class Load:
-    """How operations come: in an open loop, at most so many in flight, each given up after `timeout_s`; and how long (s) the first rate
-    is held before anything counts.
+    """How operations come: in an open loop, at most so many in flight, each given up after `timeout_s`; how long (s) the first rate
+    is held before anything counts; and how many load generators share them.
     """
 
     concurrency: int
@@ -44,6 +44,7 @@ class Load:
     arrival: Arrival = "poisson"
     warmup_s: float = 0.0
     pin: bool = True
+    generators: int = 1
 
     def described(self, work: Work) -> LoadedWork:
         """What manifests say of work under this load."""
@@ -125,7 +126,7 @@ class _ConnectedStress:
             "timeout_s": self.load.timeout_s,
         }
 
-        def on_snapshot(engine_run: Run, snapshot: Snapshot) -> None:
+        def on_snapshot(engine_run: EngineRun, snapshot: Snapshot) -> None:
             for observer in self.observers:
                 observer(engine_run, snapshot)
             report(*_progress(snapshot, phases))
@@ -140,6 +141,7 @@ class _ConnectedStress:
             self.started,
             on_snapshot,
             number=number,
+            generators=self.load.generators,
             described=described,
         )
 
@@ -180,7 +182,12 @@ class StressBenchmark(Benchmark[StressPlan, StressManifest, StressWriter]):
             title=f"{work.variant.target.label} under stress",
             plan=PlannedStress(
                 operations=work.operations,
-                workload={**plan.load.described(work), "pin": plan.load.pin, "seed": work.seed},
+                workload={
+                    **plan.load.described(work),
+                    "pin": plan.load.pin,
+                    "seed": work.seed,
+                    "generators": plan.load.generators,
+                },
                 objective=StressObjective(**asdict(search.objective)) if search else None,
                 search=search.described() if search else None,
             ),

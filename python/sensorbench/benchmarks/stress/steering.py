@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-from sensorbench._engine import Run
 from sensorbench.errors import EngineError, UsageError
-from sensorbench.results.engine_report import Snapshot
+from sensorbench.results.engine_report import EngineRun, Snapshot
 from sensorbench.results.files import write_text
 from sensorbench.results.stress import read_stress
 
@@ -31,7 +30,7 @@ class Steering:
     def __init__(self, folder: Path) -> None:
         self._file = folder / RATE_FILE
 
-    def on_snapshot(self, run: Run, _: Snapshot) -> None:
+    def on_snapshot(self, run: EngineRun, _: Snapshot) -> None:
         """Sets the rate that is wanted, if one is."""
         if not self._file.exists():
             return

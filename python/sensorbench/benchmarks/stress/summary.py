@@ -13,6 +13,7 @@ from sensorbench.results.summary.stress import (
     StressStep,
     StressSummary,
 )
+from sensorbench.runner import warn_of_generators
 
 
 def summarise_stress(result: StressResult) -> StressSummary:
@@ -22,7 +23,7 @@ def summarise_stress(result: StressResult) -> StressSummary:
     found = _capacity(steps, search) if search else None
     return StressSummary(
         **envelope(manifest),
-        warnings=_damaged(result) + _warnings(manifest.variants[0].embedded, steps, found),
+        warnings=_damaged(result) + _warnings(manifest.variants[0].embedded, steps, found) + _late(result),
         result=StressFigures(
             **fields_of_plan(manifest.plan, StressFigures),
             steps=steps,
@@ -89,6 +90,13 @@ def _warnings(embedded: bool, steps: list[StressStep], found: StressCapacity | N
             "Compare it with embedded databases only.",
         )
     return caveats
+
+
+def _late(result: StressResult) -> list[Caveat]:
+    """Load generators that were late."""
+    caveats = Caveats()
+    warn_of_generators(caveats, [run.manifest.totals for run in result.runs if run.manifest.totals])
+    return list(caveats)
 
 
 def _rates(steps: list[StressStep]) -> str:

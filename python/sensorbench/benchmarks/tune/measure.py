@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from sensorbench._engine import Run
 from sensorbench.benchmarks.stress import Load, StressPlan, Work, attempted, stress, summarise_stress
 from sensorbench.benchmarks.tune.configured import ConfiguredWork
 from sensorbench.benchmarks.tune.goal import Goal, PercentileGoal
 from sensorbench.benchmarks.tune.space import Choice
 from sensorbench.progress import ProgressReporter
-from sensorbench.results.engine_report import Snapshot
+from sensorbench.results.engine_report import EngineRun, Snapshot
 from sensorbench.results.tune import Measurement, Role
 from sensorbench.results.writer import write_typed_summary
 
@@ -35,7 +34,7 @@ class Pruner:
         self._limit_s = best_s * FAR_WORSE
         self._first_s = held_s * FIRST_WINDOW
 
-    def on_snapshot(self, run: Run, snapshot: Snapshot) -> None:
+    def on_snapshot(self, run: EngineRun, snapshot: Snapshot) -> None:
         """Stops the run, if it is."""
         phase = snapshot["phases"][-1]
         if self.is_so or phase["start_ns"] is None or (snapshot["now_ns"] - phase["start_ns"]) / 1e9 < self._first_s:

@@ -463,6 +463,7 @@ class ComparisonFigures(SummaryPart):
     dataset: Annotated[DescribedDataset, AsWritten]
     workload: Annotated[ComparisonWorkload, AsWritten, PresentKeys]
     metric: str = Field(description="The metric by which variants are ranked.")
+    generators: int = Field(default=1, description="How many load generators shared each run.")
     operations: dict[str, OperationManifest]
     runs: dict[str, VariantRuns]
     load: dict[str, LoadFigures]

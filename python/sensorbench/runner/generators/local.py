@@ -1,0 +1,177 @@
+"""Load generators that are processes of this machine."""
+
+import queue
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import TypeVar, cast
+
+from sensorbench import errors
+from sensorbench.errors import EngineError, LostGeneratorError
+from sensorbench.runner.generators.load_generator import EndedShare, ShareWork
+from sensorbench.runner.generators.messages import (
+    End,
+    Ended,
+    Message,
+    Poll,
+    Prepare,
+    Progress,
+    Ready,
+    Refused,
+    SetRate,
+    Start,
+    Stop,
+    Take,
+    Taken,
+    receive,
+    send,
+)
+from sensorbench.runner.generators.segments import SegmentParts, from_parts, table_to_bytes
+
+LOCAL = "local"
+# A load generator that does not answer for so long, besides what it was requested to wait, is lost.
+HEARTBEAT_S = 30.0
+# Connecting, and ending operations that are in flight, may take longer.
+PATIENCE_S = 300.0
+# What is shown of what it printed before it ended.
+LOG_BYTES = 2000
+
+Answer = TypeVar("Answer", Ready, Taken, Progress, Ended)
+
+
+class LocalGenerator:
+    """A process of this machine, which hears and answers on pipes: what it needs to log in is in no command line."""
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115 - it is closed with the process
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "sensorbench.runner.generators.worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            # Ctrl-C in a terminal is for the controller.
+            start_new_session=True,
+        )
+        self._answers: queue.SimpleQueue[tuple[Message, list[bytes]] | None] = queue.SimpleQueue()
+        self._reader = threading.Thread(target=self._read, name=f"answers of load generator {number}", daemon=True)
+        self._reader.start()
+
+    @property
+    def number(self) -> int:
+        """Its number, from 1."""
+        return self._number
+
+    @property
+    def host(self) -> str:
+        """Where it runs: here."""
+        return LOCAL
+
+    @property
+    def pid(self) -> int:
+        """The number of its process."""
+        return self._process.pid
+
+    def prepare(self, work: ShareWork) -> None:
+        """Has it connect."""
+        request = Prepare(url=work.url, driver_schema=work.driver_schema, plan=work.plan)
+        self._ask(request, Ready, PATIENCE_S, [table_to_bytes(table) for table in work.tables])
+
+    def start_at(self, at_ns: int) -> int:
+        """Has it begin at a time on the common clock; returns how late it was (ns), 0 where it was ready."""
+        return self._ask(Start(at_ns=at_ns), Taken)[0].late_ns
+
+    def poll(self, wait_s: float) -> tuple[bool, str]:
+        """Waits until it is over, but not longer; whether it is, and its snapshot (JSON)."""
+        progress, _ = self._ask(Poll(wait_s=wait_s), Progress, HEARTBEAT_S + wait_s)
+        return progress.is_over, progress.snapshot
+
+    def take(self) -> tuple[str, SegmentParts]:
+        """Its snapshot (JSON), and what it has recorded since the last time."""
+        progress, parts = self._ask(Take(), Progress)
+        return progress.snapshot, from_parts(parts)
+
+    def set_rate(self, per_s: float, at_ns: int) -> int:
+        """Has it change its rate at a time on the common clock; returns how late it was (ns)."""
+        return self._ask(SetRate(per_s=per_s, at_ns=at_ns), Taken)[0].late_ns
+
+    def stop(self, *, cancels: bool) -> None:
+        """Has it start no more operations; with `cancels`, end those in flight, too."""
+        self._ask(Stop(cancels=cancels), Taken)
+
+    def end(self) -> EndedShare:
+        """Waits until all of it is over, and what it came to."""
+        ended, parts = self._ask(End(), Ended, PATIENCE_S)
+        return EndedShare(ended.snapshot, ended.whole, ended.timer_lag, from_parts(parts))
+
+    def close(self) -> None:
+        """Ends the process, which ends by itself when its standard input is closed, unless it hangs."""
+        if self._process.stdin is not None:
+            # It may be gone without having read everything.
+            with suppress(OSError):
+                self._process.stdin.close()
+        try:
+            self._process.wait(timeout=2.0)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._reader.join()
+        if self._process.stdout is not None:
+            self._process.stdout.close()
+        self._log.close()
+
+    def _ask(
+        self, request: Message, expected: type[Answer], within_s: float = HEARTBEAT_S, parts: Sequence[bytes] = ()
+    ) -> tuple[Answer, list[bytes]]:
+        """The answer to a request, and its parts."""
+        if self._process.stdin is None:
+            raise AssertionError("a load generator has a standard input")
+        try:
+            send(self._process.stdin, request, parts)
+            received = self._answers.get(timeout=within_s)
+        except OSError:
+            received = None
+        except queue.Empty:
+            self._process.kill()
+            raise LostGeneratorError(f"{self._name}: it did not answer for {within_s:g} s") from None
+        if received is None:
+            raise LostGeneratorError(f"{self._name}: {self._how_it_ended()}")
+        answer, content = received
+        if isinstance(answer, Refused):
+            raise _refusal(answer, self._name)
+        if not isinstance(answer, expected):
+            raise AssertionError(f"{self._name} answered {answer.kind} to {request.kind}")
+        return answer, content
+
+    @property
+    def _name(self) -> str:
+        return f"load generator {self._number} (process {self.pid})"
+
+    def _read(self) -> None:
+        stream = self._process.stdout
+        while stream is not None and (answer := receive(stream)) is not None:
+            self._answers.put(answer)
+        self._answers.put(None)
+
+    def _how_it_ended(self) -> str:
+        try:
+            code = self._process.wait(timeout=5.0)
+        except subprocess.TimeoutExpired:
+            return "it answers no more"
+        if code < 0:
+            return f"it was ended by {signal.Signals(-code).name}"
+        self._log.seek(0)
+        printed = self._log.read().decode(errors="replace")[-LOG_BYTES:].strip()
+        return f"it ended with exit code {code}" + (f": {printed}" if printed else "")
+
+
+def _refusal(refused: Refused, name: str) -> EngineError:
+    """The error of the engine that a load generator met, in the engine's own class."""
+    found = getattr(errors, "EngineUsageError" if refused.error == "UsageError" else refused.error, EngineError)
+    kind = cast("type[EngineError]", found)
+    *where, text = refused.texts or ("",)
+    return kind(*where, f"{name}: {text}")
