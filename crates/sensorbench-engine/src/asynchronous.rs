@@ -139,9 +139,7 @@ impl<C: Clock> Pool<'_, C> {
                 Next::Ended => break None,
                 Next::NotBefore(_) if worker.shared.plan.spin => yield_once().await,
                 // In slices, because the rate may be raised while we wait.
-                Next::NotBefore(intended_start_ns) => {
-                    timer.until(intended_start_ns.min(worker.clock.now_ns() + TICK_NS)).await
-                }
+                Next::NotBefore(intended_start_ns) => timer.until(intended_start_ns.min(worker.clock.now_ns() + TICK_NS)).await,
             }
             awaited = true;
         };

@@ -76,7 +76,8 @@ pub fn database(name: &str) -> PyResult<&'static dyn Database> {
 #[pyfunction]
 pub fn databases() -> String {
     let described = |database: &&dyn Database| {
-        let About { name, schemas, summary, embedded, in_memory, many_processes, relational, bulk_load, replays } = database.about();
+        let About { name, schemas, summary, embedded, in_memory, many_processes, relational, bulk_load, replays } =
+            database.about();
         json!({
             "name": name,
             "dialect": schemas,

@@ -105,10 +105,10 @@ def traffic_facts(description: TrafficDescription) -> list[tuple[str, str]]:
 
 def shown_statement(template: TemplateFigures, longest: int = _LONGEST) -> str:
     """A template in one line that is not too long, with its consistency level behind it, as a remark."""
-    return _shortened(template.statement, longest) + (f" -- {template.consistency}" if template.consistency else "")
+    return shortened(template.statement, longest) + (f" -- {template.consistency}" if template.consistency else "")
 
 
-def _shortened(statement: str, longest: int = _LONGEST) -> str:
+def shortened(statement: str, longest: int = _LONGEST) -> str:
     """A statement in one line that is not too long."""
     line = " ".join(statement.split())
     return line if len(line) <= longest else f"{line[: longest - 1]}…"

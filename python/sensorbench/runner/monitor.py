@@ -137,7 +137,7 @@ class Watcher:
         for name, pid in processes.items():
             with suppress(psutil.NoSuchProcess):
                 self._processes[name] = psutil.Process(pid)
-                self._start_cpu_s[name] = _cpu_s(name, self._processes[name])
+                self._start_cpu_s[name] = cpu_s(name, self._processes[name])
 
     def _meet_newcomers(self) -> None:
         """Nodes that have joined since the beginning, or were started again, are watched, too. Processor time goes on where that of the
