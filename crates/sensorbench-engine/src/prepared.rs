@@ -8,8 +8,8 @@ use sensorbench_driver::{Driver, Sessions};
 use crate::clock::RealClock;
 use crate::cpu::process_cpu_ns;
 use crate::recorder::{Figures, Recorder};
-use crate::run::{Finished, Run};
-use crate::shared::Shared;
+use crate::run::Run;
+use crate::shared::{Finished, Shared};
 use crate::workers::{Start, spawn_all};
 use crate::{EngineError, ParameterTable, Plan, ReadyPlan};
 
@@ -84,6 +84,13 @@ impl Prepared {
         run.shared.dispatcher.start(at_ns);
         self.go.wait();
         run
+    }
+}
+
+impl Run {
+    /// Connects all sessions, then starts. `tables` are those that the plan's parameter sources name.
+    pub fn start(driver: &dyn Driver, plan: Plan, tables: &[ParameterTable]) -> Result<Self, EngineError> {
+        Ok(Prepared::connect(driver, plan, tables)?.start())
     }
 }
 

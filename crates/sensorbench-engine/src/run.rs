@@ -1,7 +1,7 @@
 //! The handle of a run.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -11,10 +11,9 @@ use sensorbench_histogram::Latencies;
 use crate::clock::{Clock, RealClock, ask_for_exact_wakeups};
 use crate::cpu::{process_cpu_ns, thread_cpu_ns};
 use crate::dispatcher::{Dispatcher, PhaseReport};
-use crate::prepared::Prepared;
 use crate::recorder::{Errors, Figures, Recorded, Recorder, merge_figures, merge_interval};
 use crate::replay::{Replay, ReplayPlan, SessionLengths, TraceReader};
-use crate::shared::Shared;
+use crate::shared::{Finished, Shared};
 use crate::{EngineError, ParameterTable, Plan, ReadyPlan, replay};
 
 /// A run that is going on, or over.
@@ -84,34 +83,11 @@ pub struct Ended {
     pub duration_ns: u64,
 }
 
-/// Tells when the last worker is done.
-#[derive(Default)]
-pub(crate) struct Finished {
-    left: Mutex<usize>,
-    changed: Condvar,
-}
-
-impl Finished {
-    pub fn after(workers: usize) -> Self {
-        Self { left: Mutex::new(workers), ..Self::default() }
-    }
-
-    pub fn one_less(&self) {
-        *lock(&self.left) -= 1;
-        self.changed.notify_all();
-    }
-}
-
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().expect("nothing panics under this lock")
 }
 
 impl Run {
-    /// Connects all sessions, then starts. `tables` are those that the plan's parameter sources name.
-    pub fn start(driver: &dyn Driver, plan: Plan, tables: &[ParameterTable]) -> Result<Self, EngineError> {
-        Ok(Prepared::connect(driver, plan, tables)?.start())
-    }
-
     /// Starts the replay of a trace: `readers` and `lengths` have one for each copy; lengths are those of the sessions that are
     /// replayed, without statements that the plan leaves out.
     pub fn replay(
@@ -184,12 +160,7 @@ impl Run {
 
     /// Waits until the run is over, but not longer than `timeout`. True when it is over.
     pub fn wait(&self, timeout: Duration) -> bool {
-        let (left, _) = self
-            .finished
-            .changed
-            .wait_timeout_while(lock(&self.finished.left), timeout, |left| *left > 0)
-            .expect("nothing panics under this lock");
-        *left == 0
+        self.finished.wait(timeout)
     }
 
     /// Time on the run's clock, which all its results are on.

@@ -11,8 +11,7 @@ use crate::clock::{RealClock, ask_for_exact_wakeups};
 use crate::cpu::thread_cpu_ns;
 use crate::multi_statement::{BlockingMultiStatement, MultiStatement};
 use crate::recorder::Recorder;
-use crate::run::Finished;
-use crate::shared::Shared;
+use crate::shared::{Finished, Shared};
 use crate::{EngineError, asynchronous, blocking};
 
 /// What a worker thread is given.
