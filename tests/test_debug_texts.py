@@ -13,6 +13,7 @@ NOT_FOR_USERS = re.compile(r"\b(?:debug_)?assert\w*!|\bpanic!|\bunreachable!|\.e
 OF_PLAIN_VALUES = {
     "sensorbench-driver/src/keyed.rs": (1, "a text of a schema file, quoted"),
     "sensorbench-driver-cassandra/src/schema.rs": (1, "a word of a schema file, quoted"),
+    "sensorbench-driver-cassandra/src/literals.rs": (1, "a recorded value, quoted"),
     "sensorbench-driver-cassandra/src/copy_file.rs": (1, "a number, with all its digits"),
     "sensorbench-driver-cassandra/src/wire.rs": (2, "a type's name in CQL, written small; a text that is no number, quoted"),
     "sensorbench-driver-hbase/src/table.rs": (2, "a unit, written small; a name of a schema file, quoted"),
@@ -31,8 +32,10 @@ OF_PLAIN_VALUES = {
     "sensorbench-driver-odbc/src/round_trip.rs": (3, "a double, a quoted text, bytes in hexadecimal digits"),
     "sensorbench-driver-odbc/src/target.rs": (1, "a URL's option, quoted"),
     "sensorbench-driver-redis/src/answer.rs": (1, "a text of a schema file, quoted"),
+    "sensorbench-driver-redis/src/replay.rs": (1, "an answer within an answer, which is only hashed"),
     "sensorbench-driver-redis/src/word.rs": (6, "words of a schema file, quoted"),
     "sensorbench-histogram/src/interval_log.rs": (1, "a tag, quoted"),
+    "sensorbench-python/src/merge.rs": (1, "a tag, quoted"),
     "sensorbench-python/src/registry.rs": (1, "a database's name, quoted"),
     "sensorbench-workload/src/lib.rs": (2, "a list of weights"),
 }

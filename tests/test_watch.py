@@ -22,6 +22,7 @@ from sensorbench.results.reader import read_run
 from sensorbench.runner import FeedEnd, LiveFeed, live_jobs
 from tests.browser import dom_of
 from tests.conftest import Cli, run_main
+from tests.programs import browser
 
 STRESS = ("stress", "--target", "sqlite", "--rates", "200,400", "--records", "300", "--mix", "read=3,write=1", "--no-open")
 SHORT = ("--warmup", "0", "--ramp", "0", "--step-duration", "2s")
@@ -98,6 +99,8 @@ class Followed:
 def followed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Followed]:
     """Results of a stress run, and what those had who followed it: a reader of events, and a browser."""
     folder = tmp_path_factory.mktemp("watch")
+    # Where it is missing, it is fetched for longer than the run takes.
+    browser()
     with Followed(folder / "profile") as follower:
         assert run_main((*STRESS, *SHORT, "--live-port", follower.port, "--out", folder / "out")) == 0
     return folder / "out", follower

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from sensorbench.history.one_target import ONE_TARGET_KINDS, result_of_one_targe
 from sensorbench.results import ComparisonResult, RunResult, VariantManifest, kind_of, read_comparison
 from sensorbench.results.history_entries import HistoryFigure, HistoryHistogram, HistoryResult, HistoryVariant, Unit
 from sensorbench.results.latencies import interval_histograms
+from sensorbench.results.manifest import RunTotals
 from sensorbench.results.series import parts_with_results
 from sensorbench.results.summary.comparison import ComparisonFigures
 
@@ -114,12 +116,20 @@ def _check(result: ComparisonResult) -> None:
 def _id_of(result: ComparisonResult) -> str:
     """SHA-256 of what was recorded, wherever the folder lies."""
     runs = [
-        [variant, run.manifest.repetition, run.manifest.totals and run.manifest.totals.model_dump(mode="json")]
+        [variant, run.manifest.repetition, run.manifest.totals and _recorded(run.manifest.totals)]
         for variant, of_variant in result.runs.items()
         for run in of_variant
     ]
     content = {"created": result.manifest.created.isoformat(), "work": work_digest(result.manifest), "runs": runs}
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def _recorded(totals: RunTotals) -> dict[str, Any]:
+    """What a run came to. A run of one load generator is as it was before there could be several, so that histories still know it."""
+    recorded = totals.model_dump(mode="json")
+    if not totals.generators:
+        del recorded["generators"]
+    return recorded
 
 
 def _variants(result: ComparisonResult, measured: list[VariantManifest]) -> list[HistoryVariant]:

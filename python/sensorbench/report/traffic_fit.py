@@ -42,10 +42,7 @@ def traffic_fit_page(fit: TrafficFit) -> Page:
     return Page(
         kind="traffic-fit",
         title=f"Experiment of the traffic {fit.trace}",
-        head=[
-            Text(holdout_answer(fit), "headline"),
-            Text("The trace does not bear this experiment out: see below.", "banner bad") if not_holding(fit) else None,
-        ],
+        head=_head(fit),
         sections=[
             Section("overview", "Overview", [Facts([(name, value) for name, value in fit_facts(fit)])]),
             Section("holdout", "Compared with the second half", _holdout(fit)),
@@ -55,6 +52,11 @@ def traffic_fit_page(fit: TrafficFit) -> Page:
         ],
         footer="All figures are in fit.json, and printed by `sensorbench traffic fit --json`.",
     )
+
+
+def _head(fit: TrafficFit) -> list[Block | None]:
+    warning = Text("The trace does not bear this experiment out: see below.", "banner bad") if not_holding(fit) else None
+    return [warning, Text(holdout_answer(fit), "headline")]
 
 
 def not_holding(fit: TrafficFit) -> list[Check]:
