@@ -14,7 +14,7 @@ use crate::dispatcher::{Dispatcher, PhaseReport};
 use crate::recorder::{Errors, Figures, Recorded, Recorder, merge_figures, merge_interval};
 use crate::replay::{Replay, ReplayPlan, SessionLengths, TraceReader};
 use crate::shared::{Finished, Shared};
-use crate::{EngineError, ParameterTable, Plan, ReadyPlan, replay};
+use crate::{EngineError, ReadyPlan, replay};
 
 /// A run that is going on, or over.
 pub struct Run {
