@@ -241,7 +241,9 @@ def _no_schema(study: Study, grids: Iterable[Grid], target: TargetSpec, options:
     for dialect, layouts in (schema for grid in grids for schema in grid.schemas.items() if schema[1]):
         names = known.setdefault(dialect, [])
         names += [layout.schema_ for layout in layouts if layout.schema_ not in names]
-    return UsageError(f"study {study.name} has no schema for {target.database.dialect}{_of_those(options)}; it has {known}")
+    dialect = target.database.dialect
+    expected = f"expected one of {', '.join(known[dialect])}" if dialect in known else f"it has some for {', '.join(known)}"
+    return UsageError(f"study {study.name} has no schema for {dialect}{_of_those(options)}; {expected}")
 
 
 def _specs(study: Study, grid: Grid, targets: list[TargetSpec], options: StudyOptions) -> list[VariantSpec]:

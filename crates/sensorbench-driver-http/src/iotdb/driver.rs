@@ -359,8 +359,11 @@ impl Driver for IotdbDriver {
 
     fn sessions(&self, operations: &[Operation]) -> Result<Sessions, DriverError> {
         let needs_tables = operations.iter().map(written).collect::<Result<Vec<_>, _>>()?.iter().any(Option::is_some);
-        // A measurement of the client alone has no schema.
-        let schema = if needs_tables { self.schema()? } else { IotdbSchema::of(&Schema::default())? };
+        let schema = match self.schema() {
+            // A measurement of the client alone has no schema.
+            Err(_) if !needs_tables => IotdbSchema::of(&Schema::default())?,
+            known => known?,
+        };
         let prepared = operations.iter().map(|operation| self.prepare(&schema, operation));
         let operations = prepared.collect::<Result<_, DriverError>>()?;
         let connector = Connector { target: self.control.target.clone(), precision: self.precision()?, operations };
