@@ -49,6 +49,7 @@ VARIANTS = {
     "clickhouse-replacing",
     "iotdb-tags",
     "iotdb-locations",
+    "iotdb-paths",
 }
 
 
