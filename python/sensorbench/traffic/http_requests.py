@@ -11,10 +11,11 @@ from typing import Literal
 from urllib.parse import parse_qs, urlsplit
 
 import pyarrow as pa
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
-from sensorbench.errors import UsageError, problem_text
+from sensorbench.errors import UsageError
 from sensorbench.traffic.entries import Skipped
+from sensorbench.traffic.json_lines import read_lines
 
 _GZIP = 16 + zlib.MAX_WBITS
 # A body that says of itself that it is larger than this is none.
@@ -67,18 +68,8 @@ def is_request(keys: object) -> bool:
 
 def read_requests(path: Path, skipped: Skipped) -> Iterator[Request]:
     """The requests of a file. Raises UsageError that names line and key."""
-    with path.open("rb") as file:
-        for number, text in enumerate(file, start=1):
-            if not text.strip():
-                skipped.entries += 1
-                continue
-            try:
-                line = RequestLine.model_validate_json(text)
-            except ValidationError as error:
-                problem = error.errors(include_url=False)[0]
-                where = ".".join(map(str, problem["loc"]))
-                raise UsageError(f"{path}:{number}: {f'{where}: ' if where else ''}{problem_text(problem)}") from None
-            yield _request(f"{path}:{number}", line)
+    for number, line in read_lines(path, RequestLine, skipped):
+        yield _request(f"{path}:{number}", line)
 
 
 def _request(where: str, line: RequestLine) -> Request:
