@@ -1,0 +1,28 @@
+"""What a host is to the controller, wherever it is."""
+
+from collections.abc import Callable
+from typing import ParamSpec, Protocol, TypeVar
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+
+class Host(Protocol):
+    """A machine, or what stands for one. Functions and classes that it is given are of this package, which it has in the same version.
+
+    Both calls raise LostHostError where it is gone or answers no more, and what the function itself raises.
+    """
+
+    @property
+    def name(self) -> str:
+        """Its name, as the user gave it."""
+
+    @property
+    def address(self) -> str:
+        """Where servers on it listen."""
+
+    def call(self, function: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+        """What a function returns there. It is called once, and never again if the host is lost on the way."""
+
+    def keep(self, kind: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+        """Makes an object there, and returns what stands for it here: its methods are called there, one after the other."""
