@@ -136,7 +136,7 @@ def _ask(target: _engine.Target, name: str, operation: Operation, schema: Schema
     answers = answers_by_operation(answered.answers)
     if 0 in answers and (answer := answers[0].find(0)) is not None:
         return answer
-    errors = [f"{error.kind}: {error.first_message}" for error in answered.totals.errors]
+    errors = [f"{error['kind']}: {error['first_message']}" for error in answered.totals.errors]
     return f"no answer came ({'; '.join(errors)})" if errors else "no answer came within the time limit"
 
 
