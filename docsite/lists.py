@@ -24,6 +24,8 @@ from sensorbench.runner.openmetrics import LoadMetrics
 from sensorbench.schemas import load_operations, load_schema, shipped_operations, shipped_schemas
 from sensorbench.toml_file import load
 
+# What the summary of a schema says that no server of this project has answered.
+NOT_RUN = "Not run by this project"
 # The variables that users set. What the tests and the lab's own processes use is not among them.
 ENVIRONMENT = {
     "SENSORBENCH_CACHE": "The folder of generated, imported and prepared data. Default: `sensorbench` in `XDG_CACHE_HOME` or `~/.cache`.",
@@ -146,17 +148,18 @@ def tsbs_queries(operations: str) -> str:
         for name in shipped_schemas(operations, cast("str", entry["dialect"])):
             file = load_schema(name, operations=operations, database=cast("str", entry["dialect"])).file
             of_database = cells.setdefault(cast("str", entry["name"]), {query: [] for query in queries})
+            shown = f"{name} (not run)" if NOT_RUN in file.summary else name
             for query in queries:
                 if query in file.operation:
-                    of_database[query].append(name)
+                    of_database[query].append(shown)
                 else:
                     reasons.setdefault(f"{entry['name']}, {name}: {file.cannot[query]}", []).append(code(query))
     rows = ((code(query), *(", ".join(of[query]) or "–" for of in cells.values())) for query in queries)
     why = "".join(f"- {reason} ({', '.join(names)}).\n" for reason, names in reasons.items())
     others = sorted({cast("str", entry["name"]) for entry in _databases()} - cells.keys() - {"null"})
     return (
-        f"{table(('query', *map(code, cells)), rows)}\nWhat a schema cannot express, it says:\n\n{why}\n"
-        f"There are no schemas yet for {', '.join(map(code, others))}.\n"
+        f"{table(('query', *map(code, cells)), rows)}\nA schema that a cell names gives DuckDB's answer; a dash is a query that no schema expresses. "
+        f"What a schema cannot express, it says:\n\n{why}\nThere are no schemas yet for {', '.join(map(code, others))}.\n"
     )
 
 

@@ -16,6 +16,7 @@ SCHEMAS = {
     ("registers", "cratedb"): ("registers",),
     ("sensors", "greptimedb"): ("append_only", "tagged"),
     ("registers", "greptimedb"): ("registers",),
+    ("tsbs_cpu", "greptimedb"): ("wide",),
     ("sensors", "influxdb3"): ("by_sensor", "wide"),
     ("sensors", "influxdb2+flux"): ("by_sensor", "wide"),
 }

@@ -112,6 +112,7 @@ JSON_AS = {
     "study run log-analytics": "study run iot",
     "study run sensor-schemas": "study run iot",
     "study run layouts": "study run iot",
+    "study run tsbs": "study run iot",
     "study run cassandra-tuning": "stress",
     "study run elasticity": "stress",
     "study run mapreduce": "stress",

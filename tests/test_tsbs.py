@@ -5,11 +5,14 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
+from docsite.lists import NOT_RUN
 
+from sensorbench.compat.tsbs.plan import all_queries
 from sensorbench.dataset import Dataset, open_dataset
 from sensorbench.dataset.generated import in_this_process
 from sensorbench.dataset.registry import generate
 from sensorbench.dataset.tsbs import CPU_FIELDS, TsbsParameters, parse_parameters
+from sensorbench.dataset.tsbs_devops import FIELDS, OWN_TAGS, WITH_DECIMALS, own_tag
 from sensorbench.errors import UsageError
 from sensorbench.progress import ProgressReporter
 from sensorbench.runner import databases
@@ -18,7 +21,7 @@ from sensorbench.schemas import load_operations, load_schema, shipped_schemas
 from sensorbench.schemas.shipped import SHIPPED_FOLDER
 from tests.conftest import Cli
 from tests.servers import LabServers
-from tests.tsbs_answers import IOT_NAME, check_answers
+from tests.tsbs_answers import DEVOPS_NAME, IOT_NAME, check_answers
 
 # Windows of 12 h lie within it, those of 24 h are all of it; each minute has two rows of a host.
 NAME, HOSTS, EPOCHS = "tsbs-cpu-only:hosts=9,duration=13h,interval=30s", 9, 13 * 120
@@ -157,41 +160,195 @@ def test_references_are_what_plain_loops_find(cpu: Dataset) -> None:
 
 
 DATABASES = sorted(folder.name for folder in (SHIPPED_FOLDER / "tsbs_cpu").iterdir() if folder.is_dir())
+USE_CASES = {"cpu-only": NAME, "cpu-single": "tsbs-cpu-single:hosts=2,duration=10m", "devops": "tsbs-devops:hosts=2,duration=10m"}
+# The schemas that each server of the test answers with, by operation set.
+SERVERS: dict[str, dict[str, tuple[str, ...]]] = {
+    "postgresql": {"tsbs_cpu": ("wide", "narrow"), "tsbs_iot": ("wide", "narrow")},
+    "questdb": {"tsbs_cpu": ("wide",), "tsbs_iot": ("wide",)},
+    "clickhouse": {"tsbs_cpu": ("wide",), "tsbs_iot": ("wide",)},
+    "influxdb": {"tsbs_cpu": ("wide",), "tsbs_iot": ("wide",)},
+    "iotdb": {"tsbs_cpu": ("wide",), "tsbs_iot": ("wide",)},
+    "mariadb": {"tsbs_cpu": ("wide",), "tsbs_iot": ("wide",)},
+    "cassandra": {"tsbs_cpu": ("wide",)},
+}
+EMBEDDED: dict[str, dict[str, tuple[str, ...]]] = {
+    database: {"tsbs_cpu": ("wide", "narrow"), "tsbs_iot": ("wide", "narrow")} for database in ("duckdb", "sqlite")
+}
+# All queries of what cannot be asked anything, and those that a database's language has no words for.
+INEXPRESSIBLE = {
+    ("tsbs_cpu", "victoriametrics"): 16,
+    ("tsbs_cpu", "cassandra"): 9,
+    ("tsbs_cpu", "influxdb"): 3,
+    ("tsbs_iot", "influxdb"): 4,
+    ("tsbs_iot", "iotdb"): 4,
+}
 
 
 @pytest.mark.parametrize(
     ("database", "name"), [(database, name) for database in DATABASES for name in shipped_schemas("tsbs_cpu", database)]
 )
-def test_every_schema_has_every_query(cpu: Dataset, database: str, name: str) -> None:
+def test_every_schema_has_every_query_and_the_tables_of_every_use_case(database: str, name: str) -> None:
     schema = load_schema(name, operations="tsbs_cpu", database=database)
     assert tuple(OPERATIONS.operation) == QUERIES
     assert set(schema.file.operation) | set(schema.file.cannot) == set(QUERIES)
-    with cpu.connect() as workbench:
-        assert schema.driver_schema(OPERATIONS, list(schema.file.operation), schema.loaded_columns(workbench))
+    # A narrow table has room for any metric.
+    assert ("use_case" in schema.file.parameters) == (name == "wide")
+    for use_case, dataset in USE_CASES.items():
+        chosen = schema.with_parameters({"use_case": use_case}) if name == "wide" else schema
+        with open_dataset(dataset).connect() as workbench:
+            columns = chosen.loaded_columns(workbench)
+            queries = [query for query in all_queries(use_case) if chosen.asks(query)]
+            assert chosen.driver_schema(OPERATIONS, queries, columns)
+            loaded = {table: set(of_table) for table, of_table in columns.items()}
+        if name == "wide":
+            fields = FIELDS if use_case == "devops" else {"cpu": CPU_FIELDS[: 1 if use_case == "cpu-single" else None]}
+            assert loaded.keys() - {"hosts"} == fields.keys()
+            for measurement, of_measurement in fields.items():
+                assert loaded[measurement] >= {*of_measurement, "host", "time", *OWN_TAGS.get(measurement, ())}
+            assert ("usage_system" in loaded["cpu"]) == (use_case != "cpu-single")
 
 
-@pytest.mark.parametrize(
-    ("server", "schemas"),
-    [
-        ("postgresql", ("wide", "narrow")),
-        ("questdb", ("wide",)),
-        ("clickhouse", ("wide",)),
-        ("influxdb", ("wide",)),
-        ("iotdb", ("wide",)),
-    ],
-)
-def test_servers_answer_as_the_dataset_says(
-    cli: Cli, tmp_path: Path, lab_servers: LabServers, server: str, schemas: tuple[str, ...]
-) -> None:
+def test_every_schema_is_compared_on_a_server_or_says_that_it_was_not_run() -> None:
+    """What the matrix in the documentation says of schemas."""
+    compared = {
+        (operations, databases()[name].dialect, schema)
+        for name, of_name in (SERVERS | EMBEDDED).items()
+        for operations, schemas in of_name.items()
+        for schema in schemas
+    }
+    for operations in ("tsbs_cpu", "tsbs_iot"):
+        folders = [folder.name for folder in (SHIPPED_FOLDER / operations).iterdir() if folder.is_dir()]
+        for database, name in [(folder, name) for folder in folders for name in shipped_schemas(operations, folder)]:
+            file = load_schema(name, operations=operations, database=database).file
+            is_compared = (operations, database, name) in compared
+            assert is_compared != (NOT_RUN in file.summary or not file.operation), (operations, database, name)
+            assert len(file.cannot) == INEXPRESSIBLE.get((operations, database), 0), (operations, database, name)
+        servers = [name for name, of_name in SERVERS.items() if operations in of_name]
+        assert len(servers) >= 6, "each name of TSBS on at least six servers"
+
+
+@pytest.mark.parametrize("server", SERVERS)
+def test_servers_answer_as_the_dataset_says(cli: Cli, tmp_path: Path, lab_servers: LabServers, server: str) -> None:
     lab_servers.start(server)
     dialect = databases()[server].dialect
-    for operations, dataset in (("tsbs_cpu", NAME), ("tsbs_iot", IOT_NAME)):
+    for use_case, operations, dataset in (
+        ("cpu-only", "tsbs_cpu", NAME),
+        ("devops", "tsbs_cpu", DEVOPS_NAME),
+        ("", "tsbs_iot", IOT_NAME),
+    ):
+        schemas = SERVERS[server].get(operations)
+        if schemas is None:
+            continue
         cannot = {name for schema in schemas for name in load_schema(schema, operations=operations, database=dialect).file.cannot}
-        assert len(cannot) < 5
-        targets = [(f"lab:{server}?namespace=sensorbench_{operations}_{schema}", schema) for schema in schemas]
-        check_answers(cli, tmp_path / operations, dataset, operations, targets, cannot=cannot)
+        case = use_case.replace("-", "_") or "iot"
+        targets = [(f"lab:{server}?namespace=sensorbench_tsbs_{case}_{schema}", schema) for schema in schemas]
+        check_answers(cli, tmp_path / case, dataset, operations, targets, cannot=cannot, use_case=use_case)
 
 
 def test_embedded_databases_answer_as_the_dataset_says(cli: Cli, tmp_path: Path) -> None:
     targets = [(database, name) for database in ("duckdb", "sqlite") for name in ("wide", "narrow")]
-    check_answers(cli, tmp_path, NAME, "tsbs_cpu", targets)
+    check_answers(cli, tmp_path / "cpu", NAME, "tsbs_cpu", targets)
+    check_answers(cli, tmp_path / "devops", DEVOPS_NAME, "tsbs_cpu", targets, use_case="devops")
+
+
+# Devops, and the use case of one metric.
+
+
+def test_cpu_metrics_and_hosts_are_the_same_in_every_use_case_of_servers(cpu: Dataset) -> None:
+    hosts, span = "hosts=4,duration=1h", "interval=30s"
+    with (
+        cpu.connect() as only,
+        open_dataset(f"tsbs-devops:{hosts},{span}").connect() as devops,
+        open_dataset(f"tsbs-cpu-single:{hosts},{span}").connect() as single,
+    ):
+        tags = "site, zone, name, region, service_environment"
+        expected = only.sql("SELECT * FROM cpu WHERE zone < 4 AND time < TIMESTAMP '2016-01-01 01:00'").fetchall()
+        assert devops.sql("SELECT * FROM cpu").fetchall() == expected
+        assert single.sql("SELECT * FROM cpu").fetchall() == [row[:4] for row in expected]
+        of_hosts = only.sql(f"SELECT {tags} FROM hosts WHERE zone < 4").fetchall()
+        assert devops.sql(f"SELECT {tags} FROM hosts").fetchall() == of_hosts
+        assert single.sql(f"SELECT {tags} FROM hosts").fetchall() == of_hosts
+        assert single.sql("SELECT DISTINCT sensor FROM measurements").fetchall() == [("cpu.usage_user",)]
+
+
+def test_each_host_has_a_row_of_nine_measurements_with_101_fields(tmp_path: Path) -> None:
+    written = {
+        threads: generate(
+            "tsbs-devops:hosts=300,duration=1h",
+            tmp_path / str(threads),
+            scale=0.5,
+            seed=7,
+            write=in_this_process(ProgressReporter(quiet=True), threads),
+        ).describe()
+        for threads in (1, 3)
+    }
+    described = written[1]
+    assert described.fingerprint == written[3].fingerprint
+    rows = {name: relation.rows for name, relation in described.relations.items()}
+    assert rows == {**dict.fromkeys(FIELDS, 300 * 180), "hosts": 300}
+    assert list(FIELDS) == ["cpu", "diskio", "disk", "kernel", "mem", "net", "nginx", "postgresl", "redis"]
+    assert [len(fields) for fields in FIELDS.values()] == [10, 7, 7, 6, 9, 8, 7, 16, 31]
+    assert (described.readings, described.values) == (9 * 300 * 180, 101 * 300 * 180)
+    assert described.values_per_reading == pytest.approx(101 / 9)
+    columns = {f"{own_tag(measurement, tag)}" for measurement, tags in OWN_TAGS.items() for tag in tags}
+    assert set(described.relations["hosts"].columns) >= columns
+    with open_dataset("tsbs-devops:hosts=3,duration=10m").connect() as connection:
+        sensors = {sensor for (sensor,) in connection.sql("SELECT DISTINCT sensor FROM measurements").fetchall()}
+        assert sensors == {f"{measurement}.{field}" for measurement, fields in FIELDS.items() for field in fields}
+        assert connection.sql("SELECT count(*) FROM measurements").fetchall() == [(101 * 3 * 60,)]
+
+
+def test_measurements_of_servers_have_the_distributions_of_tsbs() -> None:
+    """What follows from TSBS's rules: bounds, what is constant, what follows from another field, and the mean steps of counters."""
+    gib, terabyte, steps = 2.0**30, 2.0**40, 1079
+    with open_dataset("tsbs-devops:hosts=40,duration=3h").connect() as connection:
+
+        def found(query: str) -> tuple[float, ...]:
+            return connection.sql(query).fetchall()[0]
+
+        def holds(condition: str, relation: str) -> bool:
+            return found(f"SELECT bool_and({condition}) FROM {relation}") == (True,)
+
+        for relation, fields in FIELDS.items():
+            for field in fields:
+                if f"{relation}.{field}" not in WITH_DECIMALS:
+                    assert holds(f"{field} = trunc({field})", relation), f"{relation}.{field}"
+        assert holds(f"total = {terabyte} AND used = total - free AND used_percent = trunc(100 * used / total)", "disk")
+        assert holds("inodes_total = total / 4096 AND inodes_free = trunc(free / 4096)", "disk")
+        assert holds("inodes_used = inodes_total - inodes_free", "disk")
+        assert found(f"SELECT min(free), max(free) - {steps * 50} FROM disk") == pytest.approx(
+            (terabyte / 2, terabyte / 2), abs=200
+        )
+        assert set(connection.sql(f"SELECT DISTINCT total / {gib} FROM mem").fetchall()) == {(8.0,), (12.0,), (16.0,)}
+        assert holds("free = available AND available = total - used", "mem")
+        assert holds("least(used, cached, buffered) >= 0 AND greatest(used, cached, buffered) <= total", "mem")
+        for of in ("used", "available", "buffered"):
+            assert holds(f"abs({of}_percent - 100 * {of} / total) < 1e-9", "mem")
+        for relation, field in (("mem", "total"), ("kernel", "boot_time")):
+            assert found(f"SELECT max(n) FROM (SELECT count(DISTINCT {field}) AS n FROM {relation} GROUP BY zone)") == (1,)
+        lowest, highest = found("SELECT min(boot_time), max(boot_time) FROM kernel")
+        assert 0 <= lowest < 40 < 200 < highest < 240
+        # Counters start at 0, never fall, and grow by their mean step.
+        for relation, field, step in (
+            ("diskio", "reads", 50), ("diskio", "write_bytes", 100), ("diskio", "io_time", 5), ("kernel", "interrupts", 5),
+            ("net", "packets_recv", 50), ("net", "drop_out", 5), ("nginx", "accepts", 5), ("redis", "keyspace_hits", 50),
+        ):  # fmt: skip
+            mean, smallest, start = found(
+                f"SELECT avg(step), min(step), max(start) FROM (SELECT {field} - lag({field}) OVER hosts AS step, "
+                f"first({field}) OVER hosts AS start FROM {relation} WINDOW hosts AS (PARTITION BY zone ORDER BY time))"
+            )
+            assert [mean, start] == pytest.approx([step, 0], rel=0.01), f"{relation}.{field}"
+            assert smallest >= 0, f"{relation}.{field}"
+        # Steps of 5 in the mean reach a bound of 100 within 30 intervals, and of 1,000 within 250.
+        later = "WHERE time >= TIMESTAMP '2016-01-01 01:00'"
+        for relation, field, bound in (
+            ("nginx", "active", 100), ("nginx", "waiting", 100), ("postgresl", "numbackends", 1000), ("postgresl", "deadlocks", 1000),
+            ("redis", "mem_fragmentation_ratio", 100), ("redis", "sync_full", 1000), ("redis", "connected_clients", 10_000),
+        ):  # fmt: skip
+            assert found(f"SELECT min({field}), max({field}) FROM {relation} {later}") == (bound, bound), f"{relation}.{field}"
+        assert holds("uptime_in_seconds = epoch_us(time - TIMESTAMP '2016-01-01') / 1e6", "redis")
+        last = f"WHERE time = TIMESTAMP '2016-01-01' + INTERVAL {steps * 10} SECOND"
+        assert found(f"SELECT avg(temp_bytes) FROM postgresl {last}")[0] == pytest.approx(1024 * steps, rel=0.01)
+        assert found(f"SELECT avg(used_memory) - {8 * gib} FROM redis {last}")[0] == pytest.approx(50 * steps, rel=0.01)
+        # Without bounds it walks by 1 in the mean.
+        assert found(f"SELECT avg(instantaneous_ops_per_sec) FROM redis {last}")[0] == pytest.approx(steps, rel=0.03)

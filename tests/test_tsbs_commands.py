@@ -146,6 +146,38 @@ def test_trucks_are_loaded_and_the_report_says_what_means_nothing(cli: Cli, tmp_
     assert (page.count("every answer was empty"), page.count("every answer was everything")) == (1, 1)
 
 
+def test_servers_are_loaded_in_rows_and_values_and_asked(cli: Cli, tmp_path: Path) -> None:
+    data = ("--scale", "4", "--timestamp-end", "2016-01-01T01:00:00Z", "--log-interval", "1m")
+    for use_case, rows, values, queries in (("devops", 9 * 4 * 60, 101 * 4 * 60, 15), ("cpu-single", 4 * 60, 4 * 60, 5)):
+        target = ("--use-case", use_case, *data, "--target", f"duckdb:{tmp_path}/{use_case}.db")
+        ended = cli("tsbs", "load", *target, "--out", tmp_path / f"{use_case}-load")
+        assert ended.exit_code == 0, ended.err
+        assert {what: int(count) for count, what, *_ in LOADED.findall(ended.out)} == {"metrics": values, "rows": rows}
+        ended = cli("tsbs", "run", *target, "--max-queries", "2", "--out", tmp_path / f"{use_case}-run")
+        assert ended.exit_code == 0, ended.err
+        summary = content(tmp_path / f"{use_case}-run" / "summary.json")
+        assert (summary["answers_equal"], len(summary["result"]["queries"])) == (True, queries)
+        assert summary["result"]["plan"]["caveats"]["all queries"]
+    with duckdb.connect(str(tmp_path / "devops.db"), read_only=True) as database:
+        tables = {name for (name,) in database.sql("SELECT table_name FROM duckdb_tables()").fetchall()}
+        assert tables >= {"cpu", "diskio", "disk", "kernel", "mem", "net", "nginx", "postgresl", "redis", "hosts"}
+    ended = cli("tsbs", "run", *target, "--queries", "lastpoint", "--out", tmp_path / "none")
+    assert ended.exit_code == 2
+    assert "use case cpu-single has no such query; expected some of single-groupby-1-1-1" in " ".join(ended.err.split())
+
+
+def test_a_server_that_is_asked_nothing_is_loaded(cli: Cli, tmp_path: Path, lab_servers: LabServers) -> None:
+    lab_servers.start("victoriametrics")
+    data = ("--use-case", "devops", "--scale", "3", "--timestamp-end", "2016-01-01T00:10:00Z")
+    target = ("--target", "lab:victoriametrics?namespace=sensorbench_tsbs_loaded")
+    ended = cli("tsbs", "load", *data, *target, "--replace", "--out", tmp_path / "load")
+    assert ended.exit_code == 0, ended.err
+    assert {what: int(count) for count, what, *_ in LOADED.findall(ended.out)} == {"metrics": 101 * 180, "rows": 9 * 180}
+    ended = cli("tsbs", "run", *data, *target, "--out", tmp_path / "run")
+    assert ended.exit_code == 2
+    assert "no target can express it" in " ".join(ended.err.split())
+
+
 def test_a_wrong_answer_is_found(cli: Cli, loaded: Path, tmp_path: Path) -> None:
     for name in ("cpu.db", "cpu.db3"):
         shutil.copy(loaded / name, tmp_path / name)

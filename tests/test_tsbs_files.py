@@ -14,6 +14,7 @@ from sensorbench.dataset import Dataset, compressed, open_dataset
 from sensorbench.dataset.export import export
 from sensorbench.dataset.registry import import_files
 from sensorbench.dataset.tsbs import CPU_FIELDS
+from sensorbench.dataset.tsbs_devops import FIELDS as DEVOPS_FIELDS
 from sensorbench.errors import UsageError
 from tests.conftest import Cli
 
@@ -108,9 +109,91 @@ def test_other_files_are_refused(tmp_path: Path, content: str | bytes, message: 
 
 
 def test_rows_of_other_measurements_are_counted(tmp_path: Path) -> None:
-    more = f"tags,{HOST_0}\nkernel,{NS},1,2\n" * 3
+    more = f"tags,{HOST_0}\nweather,{NS},1,2\n" * 3
     notes = imported(tmp_path, PAIRS + more).describe().notes
-    assert "left out: 3 of kernel." in notes[0]
+    assert "left out: 3 of weather." in notes[0]
+
+
+# Rows of two measurements, of which one has tags of its own.
+DISK_TAGS = "path=/dev/sda3,fstype=ext4"
+MEM = "8589934592,6000000000,2589934592,6000000000,1,2,30.150813609361649,69.84918639063835,2.3283064365386963e-08"
+DEVOPS_PAIRS = (
+    f"tags,{','.join(f'{tag} string' for tag in TAGS)}\ncpu,{FIELDS}\n"
+    + "".join(f"{name},{','.join(fields)}\n" for name, fields in DEVOPS_FIELDS.items() if name != "cpu")
+    + "\n"
+    + PAIRS.partition("\n\n")[2]
+    + f"tags,{HOST_0},{DISK_TAGS}\ndisk,{NS},1099511627776,10,1099511627766,99,268435456,0,268435456\ntags,{HOST_1}\nmem,{NS},{MEM}\n"
+)
+DEVOPS_LINES = (
+    LINES
+    + f"disk,{HOST_0},{DISK_TAGS} total=1099511627776i,free=10i,used=1099511627766i,used_percent=99i,inodes_total=268435456i,inodes_free=0i,"
+    + f"inodes_used=268435456i {NS}\n"
+    + f"mem,{HOST_1} {','.join(f'{name}={value}' for name, value in zip(DEVOPS_FIELDS['mem'], MEM.split(','), strict=True))} {NS}\n"
+)
+
+
+@pytest.mark.parametrize("content", [DEVOPS_PAIRS, DEVOPS_LINES], ids=["pairs", "lines"])
+def test_files_with_more_than_cpu_become_all_relations_of_servers(tmp_path: Path, content: str) -> None:
+    described = imported(tmp_path, content).describe()
+    rows = {name: relation.rows for name, relation in described.relations.items()}
+    assert rows == {**dict.fromkeys(DEVOPS_FIELDS, 0), "cpu": 2, "disk": 1, "mem": 1, "hosts": 2}
+    assert (described.readings, described.counted["metrics"], described.counted["metrics_not_null"]) == (4, 36, 35)
+    with Dataset.at(tmp_path / "imported").connect() as connection:
+        assert connection.sql("SELECT free, used FROM disk").fetchall() == [(10.0, 1099511627766.0)]
+        assert connection.sql("SELECT zone, used_percent, buffered_percent FROM mem").fetchall() == [
+            (1, 30.150813609361649, 2.3283064365386963e-08)
+        ]
+        hosts = connection.sql("SELECT name, disk_path, disk_fstype, redis_port FROM hosts").fetchall()
+        # What no row says is null.
+        assert hosts == [("host_0", "/dev/sda3", "ext4", None), ("host_1", None, None, None)]
+        assert connection.sql("SELECT count(*) FROM measurements").fetchall() == [(35,)]
+
+
+def test_a_bad_line_of_a_measurement_is_named(tmp_path: Path) -> None:
+    for content, number, why in (
+        (DEVOPS_LINES.replace("fstype=ext4", "fstype=ext9") + f"disk,{HOST_0},{DISK_TAGS} total=1i {NS}\n", 5, "other tags than in a row before"),
+        (DEVOPS_LINES.replace("inodes_free=0i", "inodes=0i"), 3, "disk has no field 'inodes'"),
+        (DEVOPS_PAIRS.replace("disk,total", "disk,whole"), 4, "the fields of disk are whole"),
+    ):  # fmt: skip
+        with pytest.raises(UsageError, match=f"data.txt, line {number}: .*{re.escape(why)}"):
+            imported(tmp_path, content)
+
+
+def test_exported_lines_of_servers_come_in_tsbs_order_and_are_imported_again(cli: Cli, tmp_path: Path) -> None:
+    name = "tsbs-devops:hosts=5,duration=10m"
+    ended = cli("data", "export", name, "--format", "influx", "--out", tmp_path / "lines")
+    assert ended.exit_code == 0, ended.err
+    file = tmp_path / "lines" / "devops.lp"
+    lines = file.read_text(encoding="utf-8").splitlines()
+    # Interval by interval, measurement by measurement, host by host.
+    order = [re.match(r"(\w+),hostname=host_(\d+),", line) for line in lines[: 2 * 9 * 5]]
+    assert [(found[1], int(found[2])) for found in order if found] == [
+        (of, host) for of in DEVOPS_FIELDS for host in range(5)
+    ] * 2
+    assert re.fullmatch(
+        r"disk,.*,path=/dev/sda\d,fstype=\w+ total=1099511627776i,free=549755813888i,.* 1451606400000000000", lines[10]
+    )
+    assert re.fullmatch(
+        r"mem,.* total=\d+i(,\w+=\d+i){5},used_percent=[\d.]+,available_percent=[\d.]+,buffered_percent=[\d.]+ \d+", lines[20]
+    )
+    ended = cli("data", "import", file, "--out", tmp_path / "imported", "--json")
+    assert ended.exit_code == 0, ended.err
+    with open_dataset(name).connect() as generated, open_dataset(str(tmp_path / "imported")).connect() as again:
+        for relation in (*DEVOPS_FIELDS, "hosts"):
+            query = f"SELECT * FROM {relation} ORDER BY ALL"
+            assert again.sql(query).fetchall() == generated.sql(query).fetchall(), relation
+
+
+def test_files_of_one_metric_are_a_dataset_of_their_own(tmp_path: Path) -> None:
+    generated = open_dataset("tsbs-cpu-single:hosts=3,duration=10m")
+    (file,) = export(generated, "influx", tmp_path / "lines")
+    assert re.match(r"cpu,hostname=host_0,region=\S+ usage_user=\d+i 1451606400000000000\n", file.read_text(encoding="utf-8"))
+    pairs = f"tags,{','.join(f'{tag} string' for tag in TAGS)}\ncpu,usage_user\n\ntags,{HOST_0}\ncpu,{NS},10\n"
+    assert imported(tmp_path, pairs).describe().counted["metrics"] == 1
+    again = import_files([str(file)], tmp_path / "again", skip_bad_rows=False)
+    with generated.connect() as before, again.connect() as after:
+        query = "SELECT * FROM cpu ORDER BY ALL"
+        assert after.sql(query).fetchall() == before.sql(query).fetchall()
 
 
 def test_exported_lines_of_trucks_are_imported_again(tmp_path: Path) -> None:
@@ -229,6 +312,6 @@ def test_files_of_both_use_cases_are_not_one_dataset(tmp_path: Path) -> None:
     for name, content in (("cpu.txt", PAIRS), ("trucks.txt", TRUCK_PAIRS)):
         (tmp_path / name).write_text(content, encoding="utf-8")
     with pytest.raises(
-        UsageError, match=r"trucks\.txt: it has readings and diagnostics of trucks, and .*cpu\.txt has CPU metrics"
+        UsageError, match=r"trucks\.txt: it has readings and diagnostics of trucks, and .*cpu\.txt has metrics of servers"
     ):
         import_files([str(tmp_path / "cpu.txt"), str(tmp_path / "trucks.txt")], tmp_path / "imported", skip_bad_rows=False)

@@ -254,10 +254,12 @@ def generate_articles(plan: str, seed: int, first_id: int, end_id: int) -> Gener
     """Articles from one id until before another: id, title, text. Each is a function of the seed and its id alone."""
 
 def generate_walks(plan: str, seed: int) -> Generator:
-    """Measurements of hosts, epoch by epoch and host by host: site, zone, time and the fields of the plan (JSON)."""
+    """Measurements of hosts, epoch by epoch and host by host: site, zone, time and the columns of the plan (JSON)."""
 
-def generate_hosts(hosts: int, seed: int) -> Generator:
-    """Hosts with their tags: site, zone, name, region and so on. Each is a function of the seed and its number alone."""
+def generate_hosts(hosts: int, seed: int, of_measurements: bool) -> Generator:
+    """Hosts with their tags: site, zone, name, region and so on, and if `of_measurements` those that single measurements have. Each is a function
+    of the seed and its number alone.
+    """
 
 def generate_telemetry(plan: str, seed: int) -> Generator:
     """A measurement of trucks as it is delivered, late, with gaps and nulls: site, zone, time, arrival and the fields of the plan (JSON)."""

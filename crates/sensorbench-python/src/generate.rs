@@ -65,8 +65,8 @@ pub fn generate_walks(plan: &str, seed: u64) -> PyResult<Generator> {
 }
 
 #[pyfunction]
-pub fn generate_hosts(hosts: u64, seed: u64) -> Generator {
-    Generator(Arc::new(Hosts::new(hosts, seed)))
+pub fn generate_hosts(hosts: u64, seed: u64, of_measurements: bool) -> Generator {
+    Generator(Arc::new(Hosts::new(hosts, seed, of_measurements)))
 }
 
 #[pyfunction]

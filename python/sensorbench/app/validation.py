@@ -193,8 +193,8 @@ def _schema(path: Path, progress: ProgressReporter) -> str:
 
 
 def _shipped_operations_of(schema: Schema) -> str | None:
-    """The operation set of the package that has all operations of a schema."""
-    wanted = set(schema.file.operation)
+    """The operation set of the package that has all operations of a schema, also those that it says it cannot express."""
+    wanted = {*schema.file.operation, *schema.file.cannot}
     return next((name for name in shipped_operations() if wanted and wanted <= set(load_operations(name).operation)), None)
 
 

@@ -4,7 +4,7 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -94,17 +94,32 @@ TRAFFIC_READINGS = Readings(TRAFFIC, ("operation",), None)
 MEASUREMENT_READINGS = Readings(MEASUREMENTS, ("site", "zone", "sensor"), "time")
 LOG_READINGS = Readings(LOG, ("machine", "sensor"), "begin_time")
 ARTICLE_READINGS = Readings(ARTICLES, ("id",), None)
-# Rows of TSBS, each with all metrics of a host at a time.
+# Rows of TSBS, each with all metrics of a host at a time: its CPU alone, or what else there is of a server, too.
 CPU_READINGS = Readings(CPU, ("site", "zone"), "time", is_wide=True)
+SERVER_READINGS = Readings(
+    CPU,
+    ("site", "zone"),
+    "time",
+    is_wide=True,
+    beside=("diskio", "disk", "kernel", "mem", "net", "nginx", "postgresl", "redis"),
+)
 # Rows of TSBS's trucks, and their numbers in the order of arrival over both relations.
 TRUCK_READINGS = Readings("readings", ("site", "zone"), "time", is_wide=True, valueless=("arrival",), beside=("diagnostics",))
-READINGS = (TRAFFIC_READINGS, MEASUREMENT_READINGS, LOG_READINGS, ARTICLE_READINGS, CPU_READINGS, TRUCK_READINGS)
+READINGS = (
+    TRAFFIC_READINGS,
+    MEASUREMENT_READINGS,
+    LOG_READINGS,
+    ARTICLE_READINGS,
+    SERVER_READINGS,
+    CPU_READINGS,
+    TRUCK_READINGS,
+)
 
 
 def readings_of(relations: Iterable[str]) -> Readings:
     """The one of a dataset with these relations."""
     names = set(relations)
-    return next(readings for readings in READINGS if readings.relation in names)
+    return next(readings for readings in READINGS if names.issuperset(readings.relations))
 
 
 def workbench() -> duckdb.DuckDBPyConnection:
@@ -303,12 +318,6 @@ class DatasetWriter:
             writer = RelationWriter(parquet)
             yield writer
         self._add_relation(name, file, writer.rows, schema)
-
-    @contextmanager
-    def writing_all(self, schemas: dict[str, pa.Schema]) -> Iterator[dict[str, "RelationWriter"]]:
-        """Writes several relations batch by batch, beside one another."""
-        with ExitStack() as stack:
-            yield {name: stack.enter_context(self.writing(name, schema)) for name, schema in schemas.items()}
 
     def add_generated(self, readings: Readings, schema: pa.Schema, generator: Callable[[], Generator], write: WriteFiles) -> None:
         """Has readings generated and written, by `write`, which may send `generator` elsewhere."""

@@ -6,13 +6,18 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from sensorbench.dataset.dataset import CPU_READINGS, TRUCK_READINGS, Dataset, Readings, readings_of
-from sensorbench.dataset.tsbs_lines import lines_of_hosts, lines_of_trucks
+from sensorbench.dataset.dataset import CPU_READINGS, SERVER_READINGS, TRUCK_READINGS, Dataset, Readings, readings_of
+from sensorbench.dataset.tsbs_lines import lines_of_hosts, lines_of_servers, lines_of_trucks
 from sensorbench.errors import UsageError
 from sensorbench.paths import check_is_free
 
 ROWS_A_BATCH = 100_000
-_OF_TSBS = {CPU_READINGS: lines_of_hosts, TRUCK_READINGS: lines_of_trucks}
+# The lines of each use case, and the name of their file.
+_OF_TSBS = {
+    CPU_READINGS: (lines_of_hosts, "cpu"),
+    SERVER_READINGS: (lines_of_servers, "devops"),
+    TRUCK_READINGS: (lines_of_trucks, "readings"),
+}
 
 
 def export(dataset: Dataset, form: str, out: Path) -> list[Path]:
@@ -55,18 +60,20 @@ def _parquet(dataset: Dataset, connection: duckdb.DuckDBPyConnection, out: Path)
 
 
 def _influx(dataset: Dataset, connection: duckdb.DuckDBPyConnection, out: Path) -> list[Path]:
-    """One point a reading: tags that name its sensor, its other columns as fields, its time in nanoseconds. Metrics of hosts and of trucks are
-    written as TSBS writes them, with the tags of the host or truck; measurements of trucks go into one file, in the order of arrival.
+    """One point a reading: tags that name its sensor, its other columns as fields, its time in nanoseconds. Metrics of servers and of trucks are
+    written as TSBS writes them, with the tags of the server or truck; all measurements go into one file, in the order in which TSBS writes them.
     """
     readings = readings_of(dataset.describe().relations)
     if readings.time is None:
         raise AssertionError("what has no times is refused before")
-    file = out / f"{readings.relation}.lp"
     if readings in _OF_TSBS:
+        lines_of, name = _OF_TSBS[readings]
+        file = out / f"{name}.lp"
         with file.open("wb") as written:
-            for text in _OF_TSBS[readings](connection, ROWS_A_BATCH):
+            for text in lines_of(connection, ROWS_A_BATCH):
                 written.write(text)
         return [file]
+    file = out / f"{readings.relation}.lp"
     with file.open("w", encoding="utf-8") as lines:
         for batch in connection.table(readings.relation).to_arrow_reader(ROWS_A_BATCH):
             lines.writelines(_points(batch, readings, readings.time))

@@ -20,6 +20,7 @@ from sensorbench.dataset import (
     mapping,
     sensor_timelines,
     tsbs,
+    tsbs_devops,
     tsbs_files,
     tsbs_iot,
     wikipedia,
@@ -68,7 +69,11 @@ class Generator:
     version: int
 
 
-_TSBS = {tsbs.CPU_ONLY: tsbs.generate, tsbs.IOT: tsbs_iot.generate}
+_TSBS: dict[str, Callable[[tsbs.TsbsParameters, Path, int, float, WriteFiles], Dataset]] = {
+    **{name: partial(tsbs.generate, name) for name in (tsbs.CPU_ONLY, tsbs.CPU_SINGLE)},
+    tsbs.DEVOPS: tsbs_devops.generate,
+    tsbs.IOT: tsbs_iot.generate,
+}
 SHIPPED = {
     azure_vm_noise.NAME: azure_vm_noise.SHIPPED_FOLDER,
     beijing_air_quality.NAME: beijing_air_quality.SHIPPED_FOLDER,

@@ -1,4 +1,4 @@
-"""The data of TSBS (Time Series Benchmark Suite), generated: metrics of servers, as its use case `cpu-only` has them.
+"""The data of TSBS (Time Series Benchmark Suite), generated: CPU metrics of servers, as its use cases `cpu-only` and `cpu-single` have them.
 
 Tags, fields, distributions and the order of rows are those of TSBS at commit 37fced7. Its random numbers are not: they come from
 the generator of its language. Rows here are functions of the seed and their number, so that any number of threads, processes or
@@ -7,10 +7,12 @@ Spark's partitions write the same bytes.
 
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
+from typing import NotRequired, TypedDict
 
 import pyarrow as pa
 
@@ -20,9 +22,11 @@ from sensorbench.dataset.generated import WriteFiles
 from sensorbench.errors import UsageError
 
 CPU_ONLY = "tsbs-cpu-only"
+CPU_SINGLE = "tsbs-cpu-single"
+DEVOPS = "tsbs-devops"
 IOT = "tsbs-iot"
 # What each dataset has as many of as TSBS's scale says.
-DEVICES = {CPU_ONLY: "hosts", IOT: "trucks"}
+DEVICES = {CPU_ONLY: "hosts", CPU_SINGLE: "hosts", DEVOPS: "hosts", IOT: "trucks"}
 GENERATOR_VERSION = 1
 START = datetime(2016, 1, 1, tzinfo=UTC)
 
@@ -64,16 +68,26 @@ REGIONS = (
 )
 HOSTS = "hosts"
 MEASUREMENTS_VIEW = "measurements"
+NOT_TSBS_NUMBERS = (
+    "TSBS's own random numbers cannot be drawn outside its language, so that distributions are equal and rows are not."
+)
+Bounds = tuple[float, float]
+
+
+class Walk(TypedDict):
+    """How a field goes on from interval to interval, for the engine."""
+
+    name: str
+    start: Bounds
+    bounds: NotRequired[Bounds]
+    change: dict[str, dict[str, float]]
+    decimals: NotRequired[int]
+    refilled: NotRequired[bool]
+
 
 _KEY = (pa.field("site", pa.int32(), nullable=False), pa.field("zone", pa.int32(), nullable=False))
-CPU_SCHEMA = pa.schema(
-    [
-        *_KEY,
-        pa.field("time", pa.timestamp("us"), nullable=False),
-        *(pa.field(field, pa.float64(), nullable=False) for field in CPU_FIELDS),
-    ]
-)
 HOST_SCHEMA = pa.schema([*_KEY, *(pa.field(tag, pa.string(), nullable=False) for tag in HOST_TAGS)])
+SITE_IS = "the number of the host's region, 1 to 9, in TSBS's order"
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _DURATION = re.compile(r"(?P<number>\d+)(?P<unit>[smhd])")
@@ -113,6 +127,10 @@ class TsbsParameters:
             if differs
         ]
         return f"{dataset}:{','.join(changed)}" if changed else dataset
+
+    def span_of(self, devices: str) -> str:
+        """How much there is, in words: 100 hosts every 10s for 3d."""
+        return f"{self.devices:,} {devices} every {shown_length(self.interval)} for {shown_length(self.duration)}"
 
     def epochs_at(self, scale: float) -> int:
         """How many of the epochs there are at a scale. Raises UsageError where none is left."""
@@ -173,11 +191,29 @@ def parse_time(text: str) -> datetime | None:
         return None
 
 
-def generate(parameters: TsbsParameters, out: Path, seed: int, scale: float, write: WriteFiles) -> Dataset:
-    """Generates the use case cpu-only. Equal seeds give equal bytes; a smaller scale gives the beginning of a larger one's span, and
-    fewer hosts are the first of more.
+def measurement_schema(fields: Iterable[str], *, nullable: bool = False) -> pa.Schema:
+    """The columns of a measurement of hosts: site, zone, time and its fields."""
+    times = pa.field("time", pa.timestamp("us"), nullable=False)
+    return pa.schema([*_KEY, times, *(pa.field(field, pa.float64(), nullable=nullable) for field in fields)])
+
+
+def cpu_fields(dataset: str) -> tuple[str, ...]:
+    """The CPU metrics of a dataset of servers: all ten, or the first where it has one."""
+    return CPU_FIELDS[:1] if dataset == CPU_SINGLE else CPU_FIELDS
+
+
+def cpu_walks(fields: Iterable[str]) -> list[Walk]:
+    """How CPU metrics walk."""
+    steps = {"normal": {"mean": 0.0, "deviation": 1.0}}
+    return [{"name": field, "start": (0.0, 100.0), "bounds": (0.0, 100.0), "change": steps} for field in fields]
+
+
+def generate(dataset: str, parameters: TsbsParameters, out: Path, seed: int, scale: float, write: WriteFiles) -> Dataset:
+    """Generates the use case cpu-only, or cpu-single. Equal seeds give equal bytes; a smaller scale gives the beginning of a larger one's
+    span, fewer hosts are the first of more, and the metric of cpu-single is the first one of cpu-only.
 
     Args:
+        dataset: CPU_ONLY or CPU_SINGLE.
         parameters: hosts, start, duration and interval.
         out: the folder.
         seed: from which all rows follow.
@@ -188,25 +224,18 @@ def generate(parameters: TsbsParameters, out: Path, seed: int, scale: float, wri
         UsageError: for a scale that leaves no row.
 
     """
+    fields = cpu_fields(dataset)
     plan = {
         **parameters.plan(parameters.epochs_at(scale)),
         "hosts": parameters.devices,
-        "fields": [
-            {
-                "name": field,
-                "start": (0.0, 100.0),
-                "bounds": (0.0, 100.0),
-                "change": {"normal": {"mean": 0.0, "deviation": 1.0}},
-            }
-            for field in CPU_FIELDS
-        ],
+        "fields": cpu_walks(fields),
     }
     writer = DatasetWriter(out)
-    writer.add_generated(CPU_READINGS, CPU_SCHEMA, partial(generate_walks, json.dumps(plan), seed), write)
+    writer.add_generated(CPU_READINGS, measurement_schema(fields), partial(generate_walks, json.dumps(plan), seed), write)
     hosts = Readings(HOSTS, ("site", "zone"), None)
-    writer.add_generated(hosts, HOST_SCHEMA, partial(generate_hosts, parameters.devices, seed), write)
-    writer.add_view(MEASUREMENTS_VIEW, narrow_view(CPU_READINGS.relation, CPU_FIELDS))
-    return writer.finish(_description(parameters, seed, scale))
+    writer.add_generated(hosts, HOST_SCHEMA, partial(generate_hosts, parameters.devices, seed, of_measurements=False), write)
+    writer.add_view(MEASUREMENTS_VIEW, narrow_view(CPU_READINGS.relation, fields))
+    return writer.finish(_description(dataset, parameters, seed, scale))
 
 
 def narrow_view(relation: str, fields: tuple[str, ...], *others: str) -> str:
@@ -219,27 +248,37 @@ def narrow_view(relation: str, fields: tuple[str, ...], *others: str) -> str:
     )
 
 
-def _description(parameters: TsbsParameters, seed: int, scale: float) -> Description:
-    length = shown_length(parameters.duration)
+def _description(dataset: str, parameters: TsbsParameters, seed: int, scale: float) -> Description:
+    metrics = {1: "one CPU metric", 10: "ten CPU metrics"}[len(cpu_fields(dataset))]
     return Description(
-        name=parameters.name_of(CPU_ONLY),
-        title=f"TSBS cpu-only: ten CPU metrics of {parameters.devices:,} hosts every {shown_length(parameters.interval)} for {length}",
+        name=parameters.name_of(dataset),
+        title=f"TSBS {use_case_of(dataset)}: {metrics} of {parameters.span_of('hosts')}",
         generated=True,
-        source=f"generated by sensorbench (generator version {GENERATOR_VERSION}, seed {seed}); tags, fields and distributions after TSBS 37fced7",
+        source=source_of(seed, "tags, fields and distributions"),
         license="Apache-2.0, like sensorbench",
         how_made=(
             "Each metric of each host starts anywhere from 0 to 100 and walks in steps of a standard normal distribution, held within 0 and 100 and cut "
             "to a whole number. Tags are evenly distributed. Values are not measurements of anything."
         ),
-        site_is="the number of the host's region, 1 to 9, in TSBS's order",
+        site_is=SITE_IS,
         zone_is="the number of the host, from 0 on",
         seed=seed,
         scale=scale,
         notes=[
             "Rows are in the order in which TSBS writes them: interval by interval, and in each host by host.",
-            "TSBS's own random numbers cannot be drawn outside its language, so that distributions are equal and rows are not.",
+            NOT_TSBS_NUMBERS,
         ],
     )
+
+
+def use_case_of(dataset: str) -> str:
+    """What TSBS calls the use case of a dataset."""
+    return dataset.removeprefix("tsbs-")
+
+
+def source_of(seed: int, what: str) -> str:
+    """Where generated data come from."""
+    return f"generated by sensorbench (generator version {GENERATOR_VERSION}, seed {seed}); {what} after TSBS 37fced7"
 
 
 def shown_length(duration: timedelta) -> str:

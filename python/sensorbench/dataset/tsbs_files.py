@@ -7,25 +7,29 @@ time, compressed or not. Tags are kept once for each host or truck, so that memo
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
+from types import TracebackType
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as csv
 
 from sensorbench.dataset.compressed import ByteStream, first_bytes
-from sensorbench.dataset.dataset import Dataset, DatasetWriter, Description, RelationWriter
+from sensorbench.dataset.dataset import CPU, Dataset, DatasetWriter, Description, RelationWriter
 from sensorbench.dataset.tsbs import MEASUREMENTS_VIEW
 from sensorbench.dataset.tsbs_iot import ARRIVAL
-from sensorbench.dataset.tsbs_layouts import LAYOUTS, Devices, Layout
+from sensorbench.dataset.tsbs_layouts import LAYOUTS, SERVERS, SINGLE, Devices, Layout
 from sensorbench.errors import UsageError
 from sensorbench.progress import ProgressReporter
 
 NAME = "tsbs"
 
 _HEADER = b"tags,"
+# What files say that have one CPU metric: in their header, or in their first line.
+_ONE_CPU_METRIC = re.compile(rb"\A(?:tags,[^\n]*\n(?:[^\n]+\n)*cpu,usage_user\n|(?!tags,)[^ \n]+ usage_user=[0-9.]+i? )")
 _NUMBER = rb"(-?[0-9.]+(?:[eE][-+]?\d+)?)"
 
 
@@ -91,7 +95,7 @@ def _layout_of(start: bytes) -> Layout | None:
         measurements, tags = ("|".join(layout.fields), "|".join(layout.tags)) if layout.has_gaps else ("[a-z_]+", layout.tags[0])
         line = re.compile(f"({measurements}),({tags})=".encode())
         if start.startswith(header) or line.match(start):
-            return layout
+            return SINGLE if layout is SERVERS and _ONE_CPU_METRIC.match(start) else layout
     return None
 
 
@@ -120,9 +124,9 @@ def import_files(files: list[Path], out: Path, *, skip_bad_rows: bool, reporter:
         for file in read:
             for rows in _rows(file, ByteStream(file.path), None, _Counts()):
                 for row in rows:
-                    devices.learn(row.tags)
+                    devices.learn(row.measurement, row.tags)
     total = sum(file.stat().st_size for file in files)
-    with writer.writing_all(layout.schemas) as relations, reporter.task("importing TSBS's files", total=total) as task:
+    with _Relations(writer, layout) as relations, reporter.task("importing TSBS's files", total=total) as task:
         read_bytes = 0
         for file in read:
             stream = ByteStream(file.path)
@@ -136,9 +140,39 @@ def import_files(files: list[Path], out: Path, *, skip_bad_rows: bool, reporter:
         task.end(f"{counts.rows:,} rows")
     if counts.rows == 0:
         raise UsageError(f"{files[0]}: no row of the measurement {' or '.join(layout.fields)} is there; nothing was imported")
-    writer.add_table(layout.devices, devices.table())
-    writer.add_view(MEASUREMENTS_VIEW, layout.narrow)
+    layout = relations.layout
+    writer.add_table(layout.devices, devices.table(layout))
+    writer.add_view(MEASUREMENTS_VIEW, layout.narrow())
     return writer.finish(_description(files, layout, counts))
+
+
+class _Relations:
+    """The relations that rows are written into, each made when its first row comes. At the end all of the layout are there; files of servers
+    that have rows of their CPU alone make no others.
+    """
+
+    def __init__(self, writer: DatasetWriter, layout: Layout) -> None:
+        self._writer = writer
+        self._stack = ExitStack()
+        self._open: dict[str, RelationWriter] = {}
+        self.layout = layout
+
+    def __enter__(self) -> "_Relations":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if kind is None:
+            if self.layout is SERVERS and self._open.keys() <= {CPU}:
+                self.layout = self.layout.with_cpu_alone()
+            for name in self.layout.schemas:
+                self.of(name)
+        self._stack.__exit__(kind, error, trace)
+
+    def of(self, name: str) -> RelationWriter:
+        """The relation of a measurement."""
+        if name not in self._open:
+            self._open[name] = self._stack.enter_context(self._writer.writing(name, self.layout.schemas[name]))
+        return self._open[name]
 
 
 def _one_layout(files: Sequence[Path]) -> Layout:
@@ -279,9 +313,7 @@ def _count_other(line: bytes, counts: _Counts) -> None:
 class _Taker:
     """Takes rows of a file over into relations."""
 
-    def __init__(
-        self, file: _File, devices: Devices, counts: _Counts, relations: dict[str, RelationWriter], *, skip_bad_rows: bool
-    ) -> None:
+    def __init__(self, file: _File, devices: Devices, counts: _Counts, relations: _Relations, *, skip_bad_rows: bool) -> None:
         self._file = file
         self._measurements = {of.name: of for of in file.measurements.values()}
         self._devices = devices
@@ -306,7 +338,7 @@ class _Taker:
             rows = [row for row in rows if self._is_good(name, row)]
             batch = self._batch(name, rows)
         if batch.num_rows:
-            self._relations[name].write(batch)
+            self._relations.of(name).write(batch)
         layout, counts = self._file.layout, self._counts
         values = batch.columns[len(layout.readings.key) + len(layout.readings.valueless) :]
         counts.rows += batch.num_rows
@@ -337,7 +369,7 @@ class _Taker:
         """The rows that name a device as a batch. Raises ValueError for tags or a time that are none, ArrowInvalid for other values."""
         layout, measurement = self._file.layout, self._measurements[name]
         schema = layout.schemas[name]
-        taken = [(arrival, row, key) for arrival, row in rows if (key := self._devices.key(row.tags)) is not None]
+        taken = [(arrival, row, key) for arrival, row in rows if (key := self._devices.key(name, row.tags)) is not None]
         if not taken:
             return pa.RecordBatch.from_pylist([], schema=schema)
         text = pa.BufferReader(b"\n".join(row.values for _, row, _ in taken) + b"\n")

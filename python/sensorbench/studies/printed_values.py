@@ -31,6 +31,9 @@ _UNITS: dict[str, tuple[float, PublishedKind]] = {
     "requests/s": (1.0, "rate"),
     "operations/s": (1.0, "rate"),
     "1/s": (1.0, "rate"),
+    "queries/s": (1.0, "rate"),
+    "rows/s": (1.0, "rate"),
+    "metrics/s": (1.0, "rate"),
     "x": (1.0, "ratio"),
     "%": (0.01, "ratio"),
 }

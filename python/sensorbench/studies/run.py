@@ -30,12 +30,12 @@ from sensorbench.runner import (
     started_target,
     swept,
 )
-from sensorbench.schemas import load_operations, load_schema
+from sensorbench.schemas import Schema, load_operations, load_schema
 from sensorbench.schemas.operations import ParameterSource
 from sensorbench.studies.options import StudyOptions
 from sensorbench.studies.published_comparison import published_tables, tables_of_part
 from sensorbench.studies.registry import STUDIES
-from sensorbench.studies.study import Grid, Layout, Models, Study, StudyPart
+from sensorbench.studies.study import Grid, Layout, LayoutChoice, Models, Study, StudyPart
 
 
 def compared_models(models: dict[str, Models], evidence: Evidence, operations: list[str]) -> list[ModelComparison]:
@@ -163,7 +163,7 @@ def _comparison(
     reporter: ProgressReporter,
 ) -> Comparison:
     dataset = open_dataset(dataset_name, scale=options.used_scale, seed=options.seed, reporter=reporter)
-    operations = load_operations(study.file.operations)
+    operations = load_operations(grid.operations)
     for name, source in grid.parameter_sources.items():
         if dataset.name in source.datasets:
             operations = operations.with_parameter_source(name, ParameterSource(query=source.query))
@@ -173,7 +173,7 @@ def _comparison(
         name=study.name,
         title=study.file.title,
         dataset=dataset,
-        operations_name=study.file.operations,
+        operations_name=grid.operations,
         operations=operations,
         variants=make_variants(specs, folder / DATA_FOLDER),
         workload=workload.with_concurrency(embedded=any(spec.target.database.embedded for spec in specs)),
@@ -224,7 +224,7 @@ def _layouts(study: Study, grid: Grid, target: TargetSpec, options: StudyOptions
     """The layouts for a target, of those that the user wants; of a server that the lab starts, those that its version takes."""
 
     def takes(layout: Layout) -> bool:
-        schema = load_schema(layout.schema_, operations=study.file.operations, database=target.database.dialect)
+        schema = load_schema(layout.schema_, operations=grid.operations, database=target.database.dialect)
         return lab_takes(target, schema)
 
     return [
@@ -256,26 +256,38 @@ def _specs(study: Study, grid: Grid, targets: list[TargetSpec], options: StudyOp
         own = [key for layout in layouts for key in options.sweeps if key in layout.parameters]
         if own:
             raise UsageError(f"--sweep {own[0]}: study {study.name} compares the values of {own[0]} already; leave it out")
-        specs += [spec for layout in layouts for spec in _specs_of(study, target, layout)]
+        specs += [spec for layout in layouts for spec in _specs_of(grid, target, layout)]
     return swept(specs, options.sweeps)
 
 
-def _specs_of(study: Study, target: TargetSpec, layout: Layout) -> list[VariantSpec]:
-    return [
-        VariantSpec(
-            target.with_options(layout.options),
-            load_schema(
-                layout.schema_, operations=study.file.operations, database=target.database.dialect, parameters=choice.parameters
-            ),
-            choice.label,
-            layout.only_loads,
-            choice.concurrency,
-            layout.operations_share,
-            layout.may_lose_rows,
-            None if layout.operations is None else tuple(layout.operations),
-        )
-        for choice in layout.choices()
-    ]
+def _specs_of(grid: Grid, target: TargetSpec, layout: Layout) -> list[VariantSpec]:
+    return [_spec(grid, target, layout, choice) for choice in layout.choices()]
+
+
+def _spec(grid: Grid, target: TargetSpec, layout: Layout, choice: LayoutChoice) -> VariantSpec:
+    schema = load_schema(
+        layout.schema_, operations=grid.operations, database=target.database.dialect, parameters=choice.parameters
+    )
+    operations = _answered(grid, layout, schema)
+    return VariantSpec(
+        target.with_options(layout.options),
+        schema,
+        choice.label,
+        layout.only_loads or operations == (),
+        choice.concurrency,
+        layout.operations_share,
+        layout.may_lose_rows,
+        operations,
+    )
+
+
+def _answered(grid: Grid, layout: Layout, schema: Schema) -> tuple[str, ...] | None:
+    """The operations that a layout is asked where those are not all: those that it names, or what its schema does not say it cannot express."""
+    if layout.operations is not None:
+        return tuple(layout.operations)
+    if not any(name in schema.file.cannot for name in grid.workload.mix):
+        return None
+    return tuple(name for name in grid.workload.mix if schema.asks(name))
 
 
 def _of_those(options: StudyOptions) -> str:

@@ -68,7 +68,8 @@ class Layout(toml_file.FileModel):
     label: str = Field(default="", description="What distinguishes the variant in its name.")
     only_loads: bool = Field(default=False, description="Whether only loading is measured.")
     operations: list[str] | None = Field(
-        default=None, description="The operations that the schema can answer, where it cannot answer all."
+        default=None,
+        description="The operations that it is asked, where those are not all; what its schema says it cannot express need not be left out here.",
     )
     may_lose_rows: bool = Field(
         default=False, description="Whether rows that a loader does not bring in are counted, instead of being a failure."
@@ -123,6 +124,7 @@ class Grid(toml_file.FileModel):
     """What is compared, on which data and how: of a study, or of a part of it."""
 
     datasets: list[str] = Field(min_length=1, description="The datasets that it runs on.")
+    operations: str = Field(description="The operation set.")
     targets: list[str] = Field(description="The systems that are compared, if `--target` names no others.")
     snapshots: bool = Field(
         default=False, description="Whether servers that can write a snapshot do so after loading, for its size and time."
@@ -150,7 +152,6 @@ class StudyFile(Grid):
     title: str = Field(description="Title of the study.")
     question: str = Field(description="The question that the paper asks.")
     source: str = Field(description="The paper.")
-    operations: str = Field(description="The operation set.")
     metric: str = Field(description="The figure that variants are ranked by.")
     systems: dict[str, System] = Field(default={}, description="The systems of the study, by name.")
     roles: Roles = Field(description="Which variant plays which part in the claims.")

@@ -26,6 +26,18 @@ pub enum Change {
         /// The end of the steps.
         high: f64,
     },
+    /// By the size of a step that is normally distributed, as a counter.
+    Counted {
+        /// Mean of the steps.
+        mean: f64,
+        /// Standard deviation of the steps.
+        deviation: f64,
+    },
+    /// By the same step each time, which may be 0.
+    Fixed {
+        /// The step.
+        step: f64,
+    },
     /// It stays, or is drawn anew.
     Drawn {
         /// How often it is drawn anew.
@@ -45,7 +57,8 @@ pub struct FieldPlan {
     pub name: String,
     /// The smallest and the greatest start, between which starts are evenly distributed.
     pub start: (f64, f64),
-    /// The bounds, within which values are held.
+    /// The bounds, within which values are held; there are none where nothing is said.
+    #[serde(default = "no_bounds")]
     pub bounds: (f64, f64),
     /// How the value goes on.
     pub change: Change,
@@ -55,6 +68,10 @@ pub struct FieldPlan {
     /// To how many decimals values are cut where they are shown. They go on from what they are.
     #[serde(default)]
     pub decimals: u32,
+}
+
+fn no_bounds() -> (f64, f64) {
+    (f64::MIN, f64::MAX)
 }
 
 // What the streams of a field of a device are used for.
@@ -108,11 +125,13 @@ impl Fields {
     pub fn advance(&self, values: &mut [f64], epoch: u64) {
         for ((value, steps), plan) in values.iter_mut().zip(&self.steps).zip(self.plans.iter().cycle()) {
             let (lowest, highest) = plan.bounds;
-            let share = steps.unit(epoch + 1);
+            let share = || steps.unit(epoch + 1);
             let next = match plan.change {
-                Change::Normal { mean, deviation } => *value + (mean + deviation * normal_quantile(share)),
-                Change::Uniform { low, high } => *value + (low + (high - low) * share),
-                Change::Drawn { probability, .. } if share >= probability => continue,
+                Change::Normal { mean, deviation } => *value + (mean + deviation * normal_quantile(share())),
+                Change::Uniform { low, high } => *value + (low + (high - low) * share()),
+                Change::Counted { mean, deviation } => *value + (mean + deviation * normal_quantile(share())).abs(),
+                Change::Fixed { step } => *value + step,
+                Change::Drawn { probability, .. } if share() >= probability => continue,
                 Change::Drawn { low, high, .. } => low + (high - low) * steps.split(VALUE).unit(epoch + 1),
             };
             *value = next.clamp(lowest, highest);
@@ -164,6 +183,23 @@ mod tests {
             })
             .collect();
         assert_eq!(levels, [0.5, 1.0, 0.5, 1.0]);
+    }
+
+    #[test]
+    fn a_counter_never_falls_and_a_fixed_step_is_the_same_each_time() {
+        let free = (f64::MIN, f64::MAX);
+        let counter = plan(Change::Counted { mean: 0.0, deviation: 1.0 }, free, 0);
+        let fields = Fields::new(vec![counter, plan(Change::Fixed { step: 10.0 }, free, 0)], 50, Stream::new(3));
+        let mut values = fields.first();
+        for epoch in 0..400 {
+            let before = values.clone();
+            fields.advance(&mut values, epoch);
+            assert!(before.iter().zip(&values).all(|(before, value)| before < value));
+        }
+        assert!(values.iter().skip(1).step_by(2).all(|value| *value == 4001.0));
+        // The mean size of a standard normal step is the root of 2 / pi.
+        let mean = values.iter().step_by(2).map(|value| (value - 1.0) / 400.0).sum::<f64>() / 50.0;
+        assert!((mean - 0.797_88).abs() < 0.02, "{mean}");
     }
 
     #[test]

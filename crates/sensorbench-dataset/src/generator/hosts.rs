@@ -29,6 +29,10 @@ const TEAM: [&str; 4] = ["SF", "NYC", "LON", "CHI"];
 const ENVIRONMENT: [&str; 3] = ["production", "staging", "test"];
 const COLUMNS: [&str; 10] =
     ["name", "region", "datacenter", "rack", "os", "arch", "team", "service", "service_version", "service_environment"];
+const FILE_SYSTEMS: [&str; 3] = ["ext3", "ext4", "btrfs"];
+/// Tags that single measurements have, with the measurement before them.
+const OF_MEASUREMENTS: [&str; 8] =
+    ["diskio_serial", "disk_path", "disk_fstype", "net_interface", "nginx_port", "nginx_server", "redis_port", "redis_server"];
 
 /// What the stream of a seed is used for, besides walks.
 const TAGS: u64 = 0;
@@ -37,19 +41,24 @@ const TAGS: u64 = 0;
 pub struct Hosts {
     hosts: u64,
     stream: Stream,
+    columns: Vec<&'static str>,
 }
 
 impl Hosts {
-    /// So many hosts from a seed.
-    pub fn new(hosts: u64, seed: u64) -> Self {
-        Self { hosts, stream: Stream::new(seed) }
+    /// So many hosts from a seed, also with the tags that single measurements have, if `of_measurements`.
+    pub fn new(hosts: u64, seed: u64, of_measurements: bool) -> Self {
+        let more: &[&str] = if of_measurements { &OF_MEASUREMENTS } else { &[] };
+        Self { hosts, stream: Stream::new(seed), columns: [&COLUMNS[..], more].concat() }
     }
 
-    fn tags(&self, host: u64) -> [String; COLUMNS.len()] {
+    /// The values of all columns of a host, whichever are given out.
+    fn tags(&self, host: u64) -> [String; COLUMNS.len() + OF_MEASUREMENTS.len()] {
         let tags = self.stream.split(TAGS).split(host);
         let (region, letters) = REGIONS[region_of(self.stream, host)];
         let letter = tags.below(1, letters.len() as u64) as usize;
         let choice = |number: u64, values: &[&str]| values[tags.below(number, values.len() as u64) as usize].to_owned();
+        let thousand = |number: u64| tags.below(number, 1000);
+        let port = |number: u64| (1024 + tags.below(number, 20_000)).to_string();
         [
             format!("host_{host}"),
             region.to_owned(),
@@ -61,6 +70,14 @@ impl Hosts {
             tags.below(6, 20).to_string(),
             tags.below(7, 2).to_string(),
             choice(8, &ENVIRONMENT),
+            format!("{:03}-{:03}-{:03}", thousand(9), thousand(10), thousand(11)),
+            format!("/dev/sda{}", tags.below(12, 10)),
+            choice(13, &FILE_SYSTEMS),
+            format!("eth{}", tags.below(14, 4)),
+            port(15),
+            format!("nginx_{}", tags.below(16, 100_000)),
+            port(17),
+            format!("redis_{}", tags.below(18, 100_000)),
         ]
     }
 }
@@ -85,7 +102,7 @@ impl Parts for Hosts {
         let tags: Vec<_> = hosts.clone().map(|host| self.tags(host)).collect();
         let sites: Int32Array = hosts.clone().map(|host| site_of(self.stream, host)).collect();
         let zones: Int32Array = hosts.map(|host| host as i32).collect();
-        let texts = (0..COLUMNS.len())
+        let texts = (0..self.columns.len())
             .map(|column| Arc::new(tags.iter().map(|tags| Some(tags[column].as_str())).collect::<StringArray>()) as ArrayRef);
         let columns = [Arc::new(sites) as ArrayRef, Arc::new(zones)].into_iter().chain(texts).collect();
         RecordBatch::try_new(self.schema(), columns).expect("columns of the schema, of one length")
@@ -93,7 +110,7 @@ impl Parts for Hosts {
 
     fn schema(&self) -> SchemaRef {
         let keys = ["site", "zone"].map(|name| Field::new(name, DataType::Int32, false));
-        let texts = COLUMNS.map(|name| Field::new(name, DataType::Utf8, false));
+        let texts = self.columns.iter().map(|name| Field::new(*name, DataType::Utf8, false));
         Arc::new(Schema::new(keys.into_iter().chain(texts).collect::<Vec<_>>()))
     }
 }
@@ -113,7 +130,7 @@ mod tests {
 
     #[test]
     fn each_tag_has_all_its_values_about_equally_often() {
-        let hosts = Hosts::new(16_000, 42).part(0);
+        let hosts = Hosts::new(16_000, 42, false).part(0);
         let values = [16_000, 9, 23, 100, 3, 2, 4, 20, 2, 3];
         for (column, values) in (2..).zip(values) {
             let mut counts = BTreeMap::new();
@@ -126,8 +143,29 @@ mod tests {
     }
 
     #[test]
+    fn tags_of_measurements_come_after_those_of_hosts_which_stay_as_they_are() {
+        let (plain, more) = (Hosts::new(16_000, 42, false).part(0), Hosts::new(16_000, 42, true).part(0));
+        assert_eq!((plain.num_columns(), more.num_columns()), (12, 20));
+        for column in 0..12 {
+            assert_eq!(plain.column(column), more.column(column));
+        }
+        let values = [(13, 10), (14, 3), (15, 4)];
+        for (column, values) in values {
+            let different: BTreeSet<_> = texts(&more, column).into_iter().collect();
+            assert_eq!(different.len(), values);
+        }
+        for column in [16, 18] {
+            let ports: Vec<u32> = texts(&more, column).iter().map(|port| port.parse().unwrap()).collect();
+            assert!(ports.iter().all(|port| (1024..21_024).contains(port)));
+            assert!(*ports.iter().min().unwrap() < 1100 && *ports.iter().max().unwrap() > 20_900);
+        }
+        assert!(texts(&more, 12).iter().all(|serial| serial.len() == 11));
+        assert!(texts(&more, 17)[0].starts_with("nginx_") && texts(&more, 19)[0].starts_with("redis_"));
+    }
+
+    #[test]
     fn a_site_is_a_region_and_a_data_center_lies_in_it() {
-        let hosts = Hosts::new(2000, 7).part(0);
+        let hosts = Hosts::new(2000, 7, false).part(0);
         let sites = hosts.column(0).as_primitive::<Int32Type>().values();
         for ((site, region), center) in sites.iter().zip(texts(&hosts, 3)).zip(texts(&hosts, 4)) {
             assert_eq!(REGIONS[*site as usize - 1].0, region);
@@ -138,7 +176,7 @@ mod tests {
 
     #[test]
     fn hosts_of_a_later_part_are_those_of_one_large_part() {
-        let hosts = Hosts::new(HOSTS_A_PART + 3, 42);
+        let hosts = Hosts::new(HOSTS_A_PART + 3, 42, false);
         assert_eq!((hosts.parts(), hosts.part(1).num_rows()), (2, 3));
         assert_eq!(texts(&hosts.part(1), 2), ["host_16384", "host_16385", "host_16386"]);
     }

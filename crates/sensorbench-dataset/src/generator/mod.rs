@@ -2,6 +2,7 @@
 
 mod articles;
 mod building;
+mod columns;
 mod delivery;
 mod fields;
 mod fitted;
@@ -16,6 +17,7 @@ mod walks;
 
 pub use articles::{Articles, ArticlesPlan};
 pub use building::{Building, BuildingSeries, SeriesKind};
+pub use columns::{ColumnPlan, Shown};
 pub use fields::{Change, FieldPlan};
 pub use fitted::{Fitted, FittedSeries};
 pub use hosts::Hosts;

@@ -1,5 +1,5 @@
 //! Measurements of hosts as TSBS makes them (Time Series Benchmark Suite): each host has a row each interval, and each field of
-//! a row is a random walk between two bounds, cut to a whole number.
+//! a row is a random walk, cut to a whole number. Columns are the fields, or what follows from them.
 //!
 //! A step is a function of the seed, the host, the field and the epoch (the number of the interval); where a walk stands is the
 //! sum of its steps so far, held within the bounds after each. So a row is a function of the seed and its number, however many
@@ -14,6 +14,7 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use sensorbench_workload::Stream;
 use serde::{Deserialize, Serialize};
 
+use super::columns::{ColumnPlan, Columns};
 use super::fields::{FieldPlan, Fields};
 use super::hosts::site_of;
 use super::parallel::Parts;
@@ -34,11 +35,17 @@ pub struct WalksPlan {
     pub epochs: u64,
     /// How many hosts there are.
     pub hosts: u64,
-    /// The columns after site, zone and time.
+    /// The number of the measurement, from 0 on; each draws for itself.
+    #[serde(default)]
+    pub measurement: u64,
+    /// What walks.
     pub fields: Vec<FieldPlan>,
+    /// The columns after site, zone and time; the fields themselves if there are none.
+    #[serde(default)]
+    pub columns: Vec<ColumnPlan>,
 }
 
-/// What the stream of a seed is used for besides tags of hosts.
+/// What the stream of a seed is used for besides tags of hosts: from here on the walks of each measurement.
 const WALKS: u64 = 1;
 
 /// The rows of a plan, epoch by epoch, and in an epoch host by host.
@@ -46,17 +53,19 @@ pub struct Walks {
     plan: WalksPlan,
     sites: Vec<i32>,
     fields: Fields,
+    columns: Columns,
     /// Where all walks stand when a part begins, by host and field.
     starts: Starts<Vec<f64>>,
 }
 
 impl Walks {
-    /// The rows of a plan from a seed.
+    /// The rows of a plan from a seed. Panics where a column names what there is not.
     pub fn new(plan: WalksPlan, seed: u64) -> Self {
         let stream = Stream::new(seed);
         let sites = (0..plan.hosts).map(|host| site_of(stream, host)).collect();
-        let fields = Fields::new(plan.fields.clone(), plan.hosts, stream.split(WALKS));
-        Self { plan, sites, fields, starts: Starts::new() }
+        let fields = Fields::new(plan.fields.clone(), plan.hosts, stream.split(WALKS + plan.measurement));
+        let columns = Columns::new(&plan.columns, &fields);
+        Self { plan, sites, fields, columns, starts: Starts::new() }
     }
 
     fn epochs_of(&self, part: usize) -> Range<u64> {
@@ -87,16 +96,16 @@ impl Parts for Walks {
         let rows = (epochs.end - epochs.start) as usize * hosts;
         let (mut sites, mut zones) = (Vec::with_capacity(rows), Vec::with_capacity(rows));
         let mut times = Vec::with_capacity(rows);
-        let mut columns: Vec<Vec<f64>> = vec![Vec::with_capacity(rows); fields];
+        let mut row = vec![0.0; self.columns.names().count()];
+        let mut columns: Vec<Vec<f64>> = vec![Vec::with_capacity(rows); row.len()];
         let mut walks = self.start_of(number);
         for epoch in epochs {
             sites.extend_from_slice(&self.sites);
             zones.extend(0..hosts as i32);
             times.extend(std::iter::repeat_n(self.plan.start_us + epoch as i64 * self.plan.interval_us, hosts));
             for walks in walks.chunks_exact(fields) {
-                for (field, (column, walk)) in columns.iter_mut().zip(walks).enumerate() {
-                    column.push(self.fields.shown(field, *walk));
-                }
+                self.columns.show(&self.fields, walks, &mut row);
+                columns.iter_mut().zip(&row).for_each(|(column, value)| column.push(*value));
             }
             self.fields.advance(&mut walks, epoch);
         }
@@ -116,7 +125,7 @@ impl Parts for Walks {
             Field::new("zone", DataType::Int32, false),
             Field::new("time", DataType::Timestamp(TimeUnit::Microsecond, None), false),
         ];
-        let values = self.plan.fields.iter().map(|field| Field::new(&field.name, DataType::Float64, false));
+        let values = self.columns.names().map(|name| Field::new(name, DataType::Float64, false));
         Arc::new(Schema::new(keys.into_iter().chain(values).collect::<Vec<_>>()))
     }
 }
@@ -140,7 +149,8 @@ mod tests {
             refilled: false,
             decimals: 0,
         };
-        WalksPlan { start_us: 1_000_000, interval_us: 10_000_000, epochs, hosts, fields: (0..fields).map(field).collect() }
+        let fields = (0..fields).map(field).collect();
+        WalksPlan { start_us: 1_000_000, interval_us: 10_000_000, epochs, hosts, measurement: 0, fields, columns: Vec::new() }
     }
 
     fn batches(plan: WalksPlan, threads: usize) -> Vec<RecordBatch> {
@@ -197,6 +207,14 @@ mod tests {
         let (many, few) = (values(&batches(plan(10, 3000, 1), 1), 3), values(&batches(plan(4, 1000, 1), 1), 3));
         let of_the_first: Vec<f64> = many.chunks(10).take(1000).flat_map(|epoch| epoch[..4].to_vec()).collect();
         assert_eq!(few, of_the_first);
+    }
+
+    #[test]
+    fn measurements_draw_for_themselves() {
+        let first = values(&batches(plan(10, 100, 2), 1), 3);
+        let second = values(&batches(WalksPlan { measurement: 1, ..plan(10, 100, 2) }, 1), 3);
+        let equal = first.iter().zip(&second).filter(|(first, second)| first == second).count();
+        assert!(equal < 100, "{equal} of {}", first.len());
     }
 
     #[test]

@@ -1,5 +1,6 @@
 """What a load or queries would do, by arithmetic: nothing is generated, and no target is touched."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from sensorbench.compat.tsbs.options import TsbsLoadOptions, TsbsRunOptions
@@ -16,7 +17,7 @@ def estimate_tsbs(options: TsbsLoadOptions | TsbsRunOptions, out: Path) -> Estim
     widths, generated = use_case.values, parameters.devices * parameters.epochs * len(use_case.values)
     rows = round(generated * use_case.arriving)
     data = (
-        f"{generated:,} rows of {' or '.join(map(str, widths))} values: {parameters.devices:,} {use_case.devices}, "
+        f"{generated:,} rows of {_alternatives(widths)} values: {parameters.devices:,} {use_case.devices}, "
         f"{parameters.epochs * len(widths):,} rows each"
     )
     if rows < generated:
@@ -40,6 +41,12 @@ def estimate_tsbs(options: TsbsLoadOptions | TsbsRunOptions, out: Path) -> Estim
         steps=steps,
         notes=["nothing was generated, and no target was touched: how long it takes is not known without them"],
     )
+
+
+def _alternatives(widths: Sequence[int]) -> str:
+    """Each width once, in words: 7 or 3; 10, 7, 6 or 9."""
+    *others, last = dict.fromkeys(map(str, widths))
+    return f"{', '.join(others)} or {last}" if others else last
 
 
 def _estimate(variant: Variant, rows: int, operations: int | None) -> VariantEstimate:

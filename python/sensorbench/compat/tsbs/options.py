@@ -30,7 +30,9 @@ class TsbsOptions(OptionModel):
     targets: tuple[str, ...] = option(
         ..., f"lab:NAME or a URL: {SERVER_URL}, {FILE_URL}. May be given several times.", "--target"
     )
-    use_case: Literal["cpu-only", "iot"] = option("cpu-only", "The use case of TSBS: cpu-only, iot.")
+    use_case: Literal["cpu-only", "cpu-single", "devops", "iot"] = option(
+        "cpu-only", "The use case of TSBS: cpu-only, cpu-single, devops, iot."
+    )
     scale: int = option(100, "How many hosts or trucks there are.", ge=1, le=2**31 - 1)
     timestamp_start: Annotated[datetime, parsed(_time)] = option(f"{START:%Y-%m-%dT%H:%M:%SZ}", "The first time of the data.")
     timestamp_end: Annotated[datetime, parsed(_time)] = option(

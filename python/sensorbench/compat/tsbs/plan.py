@@ -10,8 +10,9 @@ from typing import Literal
 from sensorbench.compat.targets import lasting_target
 from sensorbench.compat.tsbs.options import TsbsOptions
 from sensorbench.dataset import Dataset, open_dataset
-from sensorbench.dataset.tsbs import CPU_FIELDS, CPU_ONLY, DEVICES, IOT, TsbsParameters
-from sensorbench.dataset.tsbs_iot import FIELDS
+from sensorbench.dataset.tsbs import CPU_FIELDS, CPU_ONLY, CPU_SINGLE, DEVICES, DEVOPS, IOT, TsbsParameters
+from sensorbench.dataset.tsbs_devops import FIELDS as SERVER_FIELDS
+from sensorbench.dataset.tsbs_iot import FIELDS as TRUCK_FIELDS
 from sensorbench.errors import UsageError
 from sensorbench.progress import ProgressReporter
 from sensorbench.results.planned import PlannedTsbs
@@ -36,14 +37,22 @@ NOT_IN_SCRIPTS = frozenset({"cpu-max-all-32-24", "breakdown-frequency-as-written
 
 @dataclass(frozen=True)
 class UseCase:
-    """A use case: its dataset, its operation set, how many values each row of a device has that it writes an interval, and the share of
-    the rows that arrive.
+    """A use case.
+
+    Attributes:
+        dataset: its dataset.
+        operations: its operation set.
+        values: how many values each row of a device has that it writes an interval.
+        arriving: the share of the rows that arrive.
+        queries: the queries that its data can answer; all of the operation set if None.
+
     """
 
     dataset: str
     operations: str
     values: tuple[int, ...]
     arriving: float = 1.0
+    queries: tuple[str, ...] | None = None
 
     @property
     def devices(self) -> str:
@@ -51,9 +60,21 @@ class UseCase:
         return DEVICES[self.dataset]
 
 
+# The questions about the first CPU metric alone.
+_OF_ONE_METRIC = (
+    "single-groupby-1-1-1",
+    "single-groupby-1-1-12",
+    "single-groupby-1-8-1",
+    "double-groupby-1",
+    "groupby-orderby-limit",
+)
+# The parameter of a schema that makes the tables of several use cases. A narrow table has room for any metric.
+_USE_CASE = "use_case"
 USE_CASES = {
     "cpu-only": UseCase(CPU_ONLY, "tsbs_cpu", (len(CPU_FIELDS),)),
-    "iot": UseCase(IOT, "tsbs_iot", tuple(map(len, FIELDS.values())), arriving=0.9),
+    "cpu-single": UseCase(CPU_SINGLE, "tsbs_cpu", (1,), queries=_OF_ONE_METRIC),
+    "devops": UseCase(DEVOPS, "tsbs_cpu", tuple(map(len, SERVER_FIELDS.values()))),
+    "iot": UseCase(IOT, "tsbs_iot", tuple(map(len, TRUCK_FIELDS.values())), arriving=0.9),
 }
 
 
@@ -81,19 +102,21 @@ def variants_of(options: TsbsOptions, folder: Path) -> list[Variant]:
     """The targets, each with its schema. Raises UsageError for what makes no sense."""
     if twice := [text for text in options.targets if options.targets.count(text) > 1]:
         raise UsageError(f"--target {twice[0]}: it is given twice; expected each target once")
-    specs = []
+    specs, use_case = [], USE_CASES[options.use_case]
     for text in options.targets:
         target = lasting_target(text)
-        schema = load_schema(
-            options.schema_name, operations=USE_CASES[options.use_case].operations, database=target.database.dialect
-        )
-        specs.append(VariantSpec(target, schema, operations=tuple(schema.file.operation)))
+        schema = load_schema(options.schema_name, operations=use_case.operations, database=target.database.dialect)
+        if _USE_CASE in schema.file.parameters:
+            schema = schema.with_parameters({_USE_CASE: options.use_case})
+        queries = tuple(name for name in all_queries(options.use_case) if schema.asks(name))
+        specs.append(VariantSpec(target, schema, only_loads=not queries, operations=queries))
     return make_variants(specs, folder / DATA_FOLDER)
 
 
 def all_queries(use_case: str) -> list[str]:
     """The names of all queries of a use case, in the order of TSBS's documentation."""
-    return list(load_operations(USE_CASES[use_case].operations).operation)
+    known = load_operations(USE_CASES[use_case].operations).operation
+    return [name for name in known if name in (USE_CASES[use_case].queries or known)]
 
 
 def workload_of(options: TsbsOptions, names: Sequence[str], *, operations: int = 1, schedule: Schedule | None = None) -> Workload:
