@@ -98,7 +98,17 @@ ARTICLE_READINGS = Readings(ARTICLES, ("id",), None)
 CPU_READINGS = Readings(CPU, ("site", "zone"), "time", is_wide=True)
 # Rows of TSBS's trucks, and their numbers in the order of arrival over both relations.
 TRUCK_READINGS = Readings("readings", ("site", "zone"), "time", is_wide=True, valueless=("arrival",), beside=("diagnostics",))
-READINGS = (TRAFFIC_READINGS, MEASUREMENT_READINGS, LOG_READINGS, ARTICLE_READINGS, CPU_READINGS, TRUCK_READINGS)
+# Rows of TSM-Bench, each with all sensors of a station at a time.
+STATION_READINGS = Readings("stations", ("site",), "time", is_wide=True)
+READINGS = (
+    TRAFFIC_READINGS,
+    MEASUREMENT_READINGS,
+    LOG_READINGS,
+    ARTICLE_READINGS,
+    CPU_READINGS,
+    TRUCK_READINGS,
+    STATION_READINGS,
+)
 
 
 def readings_of(relations: Iterable[str]) -> Readings:

@@ -22,6 +22,7 @@ from sensorbench.dataset import (
     tsbs,
     tsbs_files,
     tsbs_iot,
+    tsm,
     wikipedia,
 )
 from sensorbench.dataset.csv_rows import columns_of
@@ -87,6 +88,7 @@ GENERATED = {
     },
     **{name: Generator(article_model.generate, article_model.GENERATOR_VERSION) for name in article_model.DATASETS},
     **{name: Generator(partial(make, tsbs.TsbsParameters()), tsbs.GENERATOR_VERSION) for name, make in _TSBS.items()},
+    **{name: Generator(partial(tsm.generate, preset), tsm.GENERATOR_VERSION) for name, preset in tsm.PRESETS.items()},
 }
 IMPORTERS = {
     # The first, because the others cannot look into what is no text.
@@ -113,6 +115,8 @@ def generator_of(name: str) -> Generator | None:
     plain, colon, _ = name.partition(":")
     if colon and plain in _TSBS:
         return Generator(partial(_TSBS[plain], tsbs.parse_parameters(name)), tsbs.GENERATOR_VERSION)
+    if colon and plain in tsm.PRESETS:
+        return Generator(partial(tsm.generate, tsm.parse_parameters(name)), tsm.GENERATOR_VERSION)
     return GENERATED.get(name)
 
 
