@@ -7,7 +7,7 @@ use arrow_array::ffi_stream::RecordBatchStreamReader;
 use arrow_pyarrow::PyArrowType;
 use pyo3::prelude::*;
 use sensorbench_dataset::generator::{
-    Articles, ArticlesPlan, Building, BuildingSeries, Fitted, FittedSeries, GeneratedRows, Hosts, MachineLog, MachineLogPlan,
+    Articles, ArticlesPlan, Building, BuildingSeries, Devices, DevicesPlan, Fitted, FittedSeries, GeneratedRows, Hosts, MachineLog, MachineLogPlan,
     Parts, Stations, StationsPlan, Telemetry, TelemetryPlan, Trucks, Walks, WalksPlan,
 };
 use sensorbench_dataset::{BatchedRows, Batching};
@@ -68,6 +68,12 @@ pub fn generate_walks(plan: &str, seed: u64) -> PyResult<Generator> {
 pub fn generate_stations(plan: &str, seed: u64) -> PyResult<Generator> {
     let plan: StationsPlan = parsed(plan)?;
     Ok(Generator(Arc::new(Stations::new(plan, seed))))
+}
+
+#[pyfunction]
+pub fn generate_devices(plan: &str, seed: u64) -> PyResult<Generator> {
+    let plan: DevicesPlan = parsed(plan)?;
+    Ok(Generator(Arc::new(Devices::new(plan, seed))))
 }
 
 #[pyfunction]

@@ -3,6 +3,7 @@
 mod articles;
 mod building;
 mod delivery;
+mod devices;
 mod fields;
 mod fitted;
 mod hosts;
@@ -17,6 +18,7 @@ mod walks;
 
 pub use articles::{Articles, ArticlesPlan};
 pub use building::{Building, BuildingSeries, SeriesKind};
+pub use devices::{Devices, DevicesPlan};
 pub use fields::{Change, FieldPlan};
 pub use fitted::{Fitted, FittedSeries};
 pub use hosts::Hosts;
