@@ -44,7 +44,9 @@ def test_each_device_takes_the_values_of_its_sensors_in_steps_of_its_own(devices
             (0, 0), (1, 1), (0, 2), (1, 3),
         ]  # fmt: skip
         values: dict[tuple[int, str], list[float]] = {}
-        for zone, sensor, value in connection.sql("SELECT zone, sensor, value FROM measurements ORDER BY zone, sensor, time").fetchall():
+        for zone, sensor, value in connection.sql(
+            "SELECT zone, sensor, value FROM measurements ORDER BY zone, sensor, time"
+        ).fetchall():
             values.setdefault((zone, sensor), []).append(value)
     for sensor in {sensor for _, sensor in values}:
         prepared = values[0, sensor][:100]
@@ -72,7 +74,12 @@ def test_any_number_of_threads_writes_the_same_and_a_scale_is_the_beginning(tmp_
 
 @pytest.mark.parametrize(
     ("parameters", "names"),
-    [("devices=0", "devices=0"), ("types=TEXT", "types=TEXT"), ("devices=1,devices=2", "given twice"), ("steps=1.5", "steps=1.5")],
+    [
+        ("devices=0", "devices=0"),
+        ("types=TEXT", "types=TEXT"),
+        ("devices=1,devices=2", "given twice"),
+        ("steps=1.5", "steps=1.5"),
+    ],
 )
 def test_parameters_that_make_no_sense_are_refused(parameters: str, names: str) -> None:
     with pytest.raises(UsageError, match=names):
@@ -96,7 +103,9 @@ def test_references_are_what_plain_loops_find(devices: Dataset) -> None:
         for number in range(SENSORS):
             sensor = f"s_{number}"
             of_devices: dict[int, list[tuple[datetime, float]]] = {
-                zone: connection.sql(f"SELECT time, value FROM measurements WHERE zone = {zone} AND sensor = '{sensor}' ORDER BY time").fetchall()
+                zone: connection.sql(
+                    f"SELECT time, value FROM measurements WHERE zone = {zone} AND sensor = '{sensor}' ORDER BY time"
+                ).fetchall()
                 for zone in (1, 2)
             }
             answers = {name: _answer(connection, name, {**parameters, "sensor": sensor}) for name in QUERIES}
@@ -104,7 +113,9 @@ def test_references_are_what_plain_loops_find(devices: Dataset) -> None:
             window = [row for row in whole if start <= row[0] <= end]
             above = [row for row in window if row[1] > -5.0]
             below += len(window) - len(above)
-            buckets = Counter(start + (time - start) // timedelta(seconds=20) * timedelta(seconds=20) for time, _ in window if time < end)
+            buckets = Counter(
+                start + (time - start) // timedelta(seconds=20) * timedelta(seconds=20) for time, _ in window if time < end
+            )
             other = [row for row in of_devices[2] if start <= row[0] <= end]
             assert len(window) == 51
             assert answers["q1"] == window[:1]

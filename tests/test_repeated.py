@@ -44,7 +44,10 @@ def test_a_file_has_lists_of_its_own() -> None:
     }
     whole = with_lists(content)
     assert whole["lists"] == content["lists"]
-    assert whole["text"] == "SELECT avg(s0) AS avg_s0, avg(s1) AS avg_s1, avg(s2) AS avg_s2 FROM t WHERE k IN (:a, :b) AND [[{field}]]"
+    assert (
+        whole["text"]
+        == "SELECT avg(s0) AS avg_s0, avg(s1) AS avg_s1, avg(s2) AS avg_s2 FROM t WHERE k IN (:a, :b) AND [[{field}]]"
+    )
     assert whole["columns"] == [{"name": "time"}, {"name": "a"}, {"name": "b"}]
     assert whole["parameters"] == {"from": "timestamp", "a": "double", "b": "double"}
     assert with_lists({"text": "[[{few}|, ]]"}) == {"text": "[[{few}|, ]]"}

@@ -12,16 +12,18 @@ import duckdb
 import pytest
 
 from sensorbench.dataset import Dataset, open_dataset
+from sensorbench.dataset.export import export
 from sensorbench.dataset.generated import in_this_process
 from sensorbench.dataset.registry import generate
 from sensorbench.dataset.tsm import PRESETS, SENSORS, parse_parameters
 from sensorbench.errors import UsageError
 from sensorbench.progress import ProgressReporter
-from sensorbench.runner import databases
+from sensorbench.runner import VariantSpec, Workload, databases, make_variants, parse_target
 from sensorbench.runner.plan import parameters_of
+from sensorbench.runner.workload import Schedule, Segment
 from sensorbench.schemas import load_operations, load_schema, shipped_schemas
 from sensorbench.schemas.shipped import SHIPPED_FOLDER
-from tests.conftest import Cli
+from tests.conftest import Cli, made_once
 from tests.servers import LabServers
 from tests.tsbs_answers import check_answers
 
@@ -57,7 +59,9 @@ def test_each_station_has_a_row_each_interval_and_fewer_are_a_part_of_more(stati
         wide = whole.sql(f"SELECT site, 0, time, {', '.join(SENSORS)} FROM stations WHERE site = 3").fetchall()
     assert len(narrow) == 100 * EPOCHS
     assert set(narrow) == {
-        (*key, sensor, value) for *key, values in ((*row[:3], row[3:]) for row in wide) for sensor, value in zip(SENSORS, values, strict=True)
+        (*key, sensor, value)
+        for *key, values in ((*row[:3], row[3:]) for row in wide)
+        for sensor, value in zip(SENSORS, values, strict=True)
     }
 
 
@@ -124,7 +128,10 @@ def test_parameters_that_make_no_sense_are_refused(dataset: str, names: str) -> 
 def _of_feature(feature: str) -> list[list[float | None]]:
     """The values of each sensor of a grid of so many rows, in the order of time."""
     with open_dataset(f"tsm-features:{feature},duration=5h").connect() as connection:
-        return [list(of) for of in zip(*connection.sql(f"SELECT {', '.join(SENSORS)} FROM stations ORDER BY time").fetchall(), strict=True)]
+        return [
+            list(of)
+            for of in zip(*connection.sql(f"SELECT {', '.join(SENSORS)} FROM stations ORDER BY time").fetchall(), strict=True)
+        ]
 
 
 def test_values_have_the_feature_that_their_dataset_names() -> None:
@@ -139,10 +146,23 @@ def test_values_have_the_feature_that_their_dataset_names() -> None:
     assert all(0.0 <= value < 1.0 for of in scarce for value in of if value is not None)
     outliers = _of_feature("outliers=10")
     # 2.7% of the outliers lie where other values do.
-    assert share(value is not None and not 0.0 <= value < 1.0 for of in outliers for value in of) == pytest.approx(0.0973, abs=0.005)
+    assert share(value is not None and not 0.0 <= value < 1.0 for of in outliers for value in of) == pytest.approx(
+        0.0973, abs=0.005
+    )
     steps = [abs(b - a) for of in _of_feature("delta=5") for a, b in pairwise(of) if a is not None and b is not None]
     assert max(steps) <= 5.0
     assert fmean(steps) == pytest.approx(2.5, abs=0.02)
+
+
+def test_values_that_are_missing_are_no_fields_of_exported_points(tmp_path: Path) -> None:
+    dataset = open_dataset("tsm-features:scarcity=99,duration=5m")
+    (file,) = export(dataset, "influx", tmp_path / "out")
+    lines = file.read_text(encoding="utf-8").splitlines()
+    with dataset.connect() as connection:
+        points, values = connection.sql("SELECT count(DISTINCT time), count(*) FROM measurements").fetchall()[0]
+    assert (len(lines), sum(line.count("=") for line in lines)) == (points, values + points)
+    assert 0 < points < 30
+    assert all(line.startswith("stations,site=0 s") for line in lines)
 
 
 def test_windows_lie_in_the_data_where_they_can_and_stations_differ() -> None:
@@ -175,7 +195,9 @@ def test_references_are_what_plain_loops_find(stations: Dataset) -> None:
         parameters: dict[str, object] = {"from": start, "to": end, "site1": 4}
         rows = [
             (time, site, *values)
-            for time, site, *values in connection.sql("SELECT time, site, s0, s1, s2 FROM stations WHERE site = 4 ORDER BY time").fetchall()
+            for time, site, *values in connection.sql(
+                "SELECT time, site, s0, s1, s2 FROM stations WHERE site = 4 ORDER BY time"
+            ).fetchall()
             if start < time < end
         ]
         found_above = 0
@@ -203,8 +225,12 @@ def test_references_are_what_plain_loops_find(stations: Dataset) -> None:
                 time, site, *values = finer[step + share]
                 assert (time, site) == (before[0] + timedelta(seconds=5 * share), 4)
                 assert values == pytest.approx([a + (b - a) * share / 12 for a, b in zip(before[2:], after[2:], strict=True)])
-        assert sorted(_answer(connection, "q6", parameters)) == [(time, a, b, pytest.approx((a + b) / 2)) for time, _, a, b, _ in rows]
-        assert _answer(connection, "q7", parameters) == [(pytest.approx(correlation([row[2] for row in rows], [row[3] for row in rows])),)]
+        assert sorted(_answer(connection, "q6", parameters)) == [
+            (time, a, b, pytest.approx((a + b) / 2)) for time, _, a, b, _ in rows
+        ]
+        assert _answer(connection, "q7", parameters) == [
+            (pytest.approx(correlation([row[2] for row in rows], [row[3] for row in rows])),)
+        ]
 
 
 DATABASES = sorted(folder.name for folder in (SHIPPED_FOLDER / "tsm").iterdir() if folder.is_dir())
@@ -263,3 +289,52 @@ def test_questions_are_asked_while_rows_are_written_and_all_are_there_at_the_end
     assert (contents["wrong"], contents["lost_writes"]) == (0, 0)
     assert contents["acknowledged_writes"] > 200
     assert contents["read_back"] == contents["acknowledged_writes"]
+
+
+def test_what_a_variant_cannot_answer_changes_no_rate_of_the_others() -> None:
+    schema = load_schema("wide", operations="tsm", database="duckdb")
+    (variant,) = make_variants([VariantSpec(parse_target("duckdb"), schema, operations=("append_row", "q1"))], Path("nowhere"))
+    workload = Workload(mix={"append_row": 100, "q1": 1, "q5": 6}, schedule=Schedule(rate=107, concurrency=4), duration="1s")
+    of_variant = variant.workload(workload)
+    assert (of_variant.mix, of_variant.schedule.rate) == ({"append_row": 100, "q1": 1}, pytest.approx(101))
+    steps = Schedule(segments=[Segment(from_=10.7, to=107, length="1s")], concurrency=4)
+    (segment,) = variant.workload(workload.model_copy(update={"schedule": steps})).schedule.segments
+    assert (segment.from_, segment.to) == (pytest.approx(10.1), pytest.approx(101))
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Results of a few parts of the study on DuckDB, on an hour and a half of the data and a thousand rows of the grid."""
+    few = ("online_10000", "asked_14", "base", "repeats_90", "scarcity_90")
+    small = ("--scale", "0.001", "--repetitions", "1", "--duration", "1s", "--warmup", "0", "--no-open")
+    parts = [word for part in few for word in ("--part", part)]
+    return made_once(tmp_path_factory, "tsm", "study", "run", "tsm", "--target", "duckdb", *parts, *small)
+
+
+def test_the_study_draws_latency_over_ingestion_its_mirror_and_storage(study: Path) -> None:
+    summary = json.loads((study / "summary.json").read_text(encoding="utf-8"))
+    sections = {section["title"]: section for section in summary["result"]["sections"]}
+    assert list(sections) == [
+        "Query latency over the rate of ingestion",
+        "Writing over the rate of queries",
+        "Bytes per value by features of values",
+    ]
+    online, mirror, storage = sections.values()
+    assert summary["answers_equal"] is True
+    ((variant, wanted, reached, share, *latencies),) = online["rows"]
+    assert (variant, wanted) == ("duckdb-wide", 10_000.0)
+    assert reached == pytest.approx(share * wanted)
+    assert 0.5 < share < 1.5
+    assert all(latency > 0.0 for latency in latencies if latency is not None)
+    assert next(curves["title"] for curves in online["curves"]) == "q1 while rows are written"
+    assert [row[1] for row in mirror["rows"]] == [7.0, 14.0]
+    (curve,) = mirror["curves"]
+    assert [point["order"] for point in curve["points"]] == [7.0, 14.0]
+    taken = {(row[1], row[2]): row[3:] for row in storage["rows"]}
+    assert set(taken) == {("none", None), ("repeated values, %", 90.0), ("missing values, %", 90.0)}
+    plain, repeated = taken["none", None][0], taken["repeated values, %", 90.0]
+    assert repeated[1] == pytest.approx(repeated[0] / plain)
+    judged = {claim["id"]: claim["verdict"] for claim in summary["claims"]}
+    assert set(judged.values()) == {"not tested"}
+    assert len(judged) == 18
+    assert "Bytes per value by repeats" in (study / "report.html").read_text(encoding="utf-8")

@@ -7,8 +7,8 @@ use arrow_array::ffi_stream::RecordBatchStreamReader;
 use arrow_pyarrow::PyArrowType;
 use pyo3::prelude::*;
 use sensorbench_dataset::generator::{
-    Articles, ArticlesPlan, Building, BuildingSeries, Devices, DevicesPlan, Fitted, FittedSeries, GeneratedRows, Hosts, MachineLog, MachineLogPlan,
-    Parts, Stations, StationsPlan, Telemetry, TelemetryPlan, Trucks, Walks, WalksPlan,
+    Articles, ArticlesPlan, Building, BuildingSeries, Devices, DevicesPlan, Fitted, FittedSeries, GeneratedRows, Hosts,
+    MachineLog, MachineLogPlan, Parts, Stations, StationsPlan, Telemetry, TelemetryPlan, Trucks, Walks, WalksPlan,
 };
 use sensorbench_dataset::{BatchedRows, Batching};
 

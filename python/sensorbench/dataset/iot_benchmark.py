@@ -91,7 +91,9 @@ def generate(parameters: IotParameters, out: Path, seed: int, scale: float, writ
     """
     steps = round(parameters.steps * scale)
     if steps == 0:
-        raise UsageError(f"--scale {scale:g} leaves none of {parameters.steps:,} steps; expected at least {1 / parameters.steps:.2g}")
+        raise UsageError(
+            f"--scale {scale:g} leaves none of {parameters.steps:,} steps; expected at least {1 / parameters.steps:.2g}"
+        )
     plan = {
         "start_us": round(START.timestamp() * 1e6),
         "interval_us": INTERVAL // timedelta(microseconds=1),
@@ -102,9 +104,7 @@ def generate(parameters: IotParameters, out: Path, seed: int, scale: float, writ
     }
     writer = DatasetWriter(out)
     writer.add_generated(MEASUREMENT_READINGS, MEASUREMENT_SCHEMA, partial(generate_devices, json.dumps(plan), seed), write)
-    write_locations(
-        writer, [Location(device % parameters.groups, device, f"d_{device}") for device in range(parameters.devices)]
-    )
+    write_locations(writer, [Location(device % parameters.groups, device, f"d_{device}") for device in range(parameters.devices)])
     return writer.finish(
         Description(
             name=parameters.name,

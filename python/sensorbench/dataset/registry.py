@@ -89,7 +89,9 @@ GENERATED = {
     },
     **{name: Generator(article_model.generate, article_model.GENERATOR_VERSION) for name in article_model.DATASETS},
     **{name: Generator(partial(make, tsbs.TsbsParameters()), tsbs.GENERATOR_VERSION) for name, make in _TSBS.items()},
-    iot_benchmark.NAME: Generator(partial(iot_benchmark.generate, iot_benchmark.IotParameters()), iot_benchmark.GENERATOR_VERSION),
+    iot_benchmark.NAME: Generator(
+        partial(iot_benchmark.generate, iot_benchmark.IotParameters()), iot_benchmark.GENERATOR_VERSION
+    ),
     **{name: Generator(partial(tsm.generate, preset), tsm.GENERATOR_VERSION) for name, preset in tsm.PRESETS.items()},
 }
 IMPORTERS = {

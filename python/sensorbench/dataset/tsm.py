@@ -189,9 +189,7 @@ def generate(parameters: TsmParameters, out: Path, seed: int, scale: float, writ
     return writer.finish(_description(parameters, seed, scale))
 
 
-NARROW_FORM = (
-    f"SELECT site, 0 AS zone, sensor, time, value FROM {STATION_READINGS.relation} UNPIVOT (value FOR sensor IN ({', '.join(SENSORS)}))"
-)
+NARROW_FORM = f"SELECT site, 0 AS zone, sensor, time, value FROM {STATION_READINGS.relation} UNPIVOT (value FOR sensor IN ({', '.join(SENSORS)}))"
 """SQL of the readings, one a sensor; a value that is missing has none."""
 
 

@@ -23,9 +23,7 @@ def _are_names(written: str | list[str]) -> str | list[str]:
 
 # Names that parts of a file are there for each of: `repeated.py`.
 Names = Annotated[str | list[str], AfterValidator(_are_names)]
-LISTS_DESCRIPTION = (
-    'Names, or a range such as `"s0..s99"`, by a word: `[[{word}|, ]]` in a text and `{ each = … }` in a list or table are there for each of them.'
-)
+LISTS_DESCRIPTION = 'Names, or a range such as `"s0..s99"`, by a word: `[[{word}|, ]]` in a text and `{ each = … }` in a list or table are there for each of them.'
 
 
 class Column(toml_file.FileModel):
@@ -230,7 +228,7 @@ def answer_columns(columns: Iterable[Column]) -> list[AnswerColumn]:
 class Operations(toml_file.FileModel):
     """A file of operations. `relations` are those that a dataset must have."""
 
-    lists: dict[str, Names] = Field(default={}, description=LISTS_DESCRIPTION)
+    lists: dict[str, Names] = Field(default={}, exclude=True, description=LISTS_DESCRIPTION)
     relations: list[str] = Field(default=[], description="Relations that a dataset must have.")
     parameter_source: dict[str, ParameterSource] = Field(default={}, description="Where parameters come from, by name.")
     operation: dict[str, Operation] = Field(description="The operations, by name.")

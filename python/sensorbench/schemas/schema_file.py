@@ -246,7 +246,7 @@ class SchemaFile(toml_file.FileModel):
     )
     # Of a schema of registers: what the database promises who reads and writes them.
     promises: Promises | None = Field(default=None, description="What the database promises of registers in this schema.")
-    lists: dict[str, Names] = Field(default={}, description=LISTS_DESCRIPTION)
+    lists: dict[str, Names] = Field(default={}, exclude=True, description=LISTS_DESCRIPTION)
     parameters: dict[str, ParameterChoice] = Field(
         default={}, description="What may be varied, by name; `${NAME}` stands for it."
     )

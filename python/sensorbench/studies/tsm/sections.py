@@ -69,14 +69,17 @@ def _reached(evidence: Evidence, variant: VariantManifest, operations: Sequence[
     """The rate of some operations, which each count so many times; None where none was in the mix."""
     workload = evidence.result.manifest.plan.workload
     mix: Mapping[str, float] = workload["mix"]
-    found = [values for name in operations if name in mix and (values := evidence.values(Figure("rate", (variant.id, name))))]
-    if not found:
+    known = {
+        name: values for name in operations if name in mix and (values := evidence.values(Figure("rate", (variant.id, name))))
+    }
+    if not known:
         return None
-    of_runs = np.array([sum(values.by_run[run] for values in found) for run in found[0].by_run])
-    measured = [name for name in mix if evidence.values(Figure("rate", (variant.id, name))) is not None]
-    share = sum(mix[name] for name in operations if name in measured) / sum(mix[name] for name in measured)
+    runs = next(iter(known.values())).by_run
+    of_runs = np.array([sum(values.by_run[run] for values in known.values()) for run in runs])
     if of_runs.min() <= 0.0:
         return None
+    # What a variant cannot answer is left out, and all others come as often as they do elsewhere.
+    share = sum(mix[name] for name in known) / sum(mix.values())
     return Reached(float(workload["schedule"]["rate"]) * share * factor, spread_over_runs(of_runs * factor))
 
 
@@ -131,7 +134,9 @@ def _latency_over_ingestion(parts: Mapping[str, Evidence]) -> Section:
         ],
         rows,
         curves=[
-            Curves(f"{query} while rows are written", "values written per second", "count", "mean latency", "duration_s", of_query)
+            Curves(
+                f"{query} while rows are written", "values written per second", "count", "mean latency", "duration_s", of_query
+            )
             for query, of_query in points.items()
             if of_query
         ],
