@@ -25,6 +25,8 @@ PARTS: dict[str, Callable[[], str]] = {
     "schemas": lists.schemas,
     "tsbs-cpu-queries": partial(lists.tsbs_queries, "tsbs_cpu"),
     "tsbs-iot-queries": partial(lists.tsbs_queries, "tsbs_iot"),
+    "tsm-queries": partial(lists.tsbs_queries, "tsm"),
+    "iot-benchmark-queries": partial(lists.tsbs_queries, "iot_benchmark"),
 }
 _MARKER = re.compile(r"^<!-- generated: (?P<name>[\w-]+) -->$", re.MULTILINE)
 _FILE = re.compile(r"^<!-- file: (?P<path>\S+) -->$", re.MULTILINE)

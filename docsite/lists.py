@@ -140,7 +140,7 @@ def schemas() -> str:
 
 
 def tsbs_queries(operations: str) -> str:
-    """TSBS's queries by name, and which schemas of which databases express them; below, why others do not."""
+    """Queries of an operation set such as TSBS's by name, and which schemas of which databases express them; below, why others do not."""
     queries = list(load_operations(operations).operation)
     cells: dict[str, dict[str, list[str]]] = {}
     reasons: dict[str, list[str]] = {}

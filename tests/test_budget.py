@@ -181,7 +181,7 @@ def test_a_variant_that_can_answer_some_questions_is_cut_short_of_its_own_alone(
     assert prefixes_of(cast("Any", result), {"part": [cast("Any", run)]}) == prefixes
 
 
-@pytest.mark.parametrize("study", ["iot", "log-analytics", "sensor-schemas", "layouts", "tsbs"])
+@pytest.mark.parametrize("study", ["iot", "log-analytics", "sensor-schemas", "layouts", "tsbs", "tsm"])
 def test_each_study_is_planned_with_the_targets_that_it_has_itself(cli: Cli, tmp_path: Path, study: str) -> None:
     ended = cli("study", "run", study, "--dry-run", "--no-pilot", "--scale", "0.01", "--json", "--out", tmp_path / "out")
     assert ended.exit_code == 0, ended.err

@@ -264,6 +264,12 @@ def generate_hosts(hosts: int, seed: int, of_measurements: bool) -> Generator:
 def generate_telemetry(plan: str, seed: int) -> Generator:
     """A measurement of trucks as it is delivered, late, with gaps and nulls: site, zone, time, arrival and the fields of the plan (JSON)."""
 
+def generate_stations(plan: str, seed: int) -> Generator:
+    """Readings of stations, epoch by epoch and station by station: site, time and the fields of the plan (JSON), some of which may be null."""
+
+def generate_devices(plan: str, seed: int) -> Generator:
+    """Readings of devices in groups, series by series in the order of time: site, zone, sensor, time, value. Each is a function of its number."""
+
 def generate_trucks(trucks: int, seed: int) -> Generator:
     """Trucks with their tags: site, zone, name, fleet and so on. Each is a function of the seed and its number alone."""
 

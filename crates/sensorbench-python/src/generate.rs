@@ -7,8 +7,8 @@ use arrow_array::ffi_stream::RecordBatchStreamReader;
 use arrow_pyarrow::PyArrowType;
 use pyo3::prelude::*;
 use sensorbench_dataset::generator::{
-    Articles, ArticlesPlan, Building, BuildingSeries, Fitted, FittedSeries, GeneratedRows, Hosts, MachineLog, MachineLogPlan,
-    Parts, Telemetry, TelemetryPlan, Trucks, Walks, WalksPlan,
+    Articles, ArticlesPlan, Building, BuildingSeries, Devices, DevicesPlan, Fitted, FittedSeries, GeneratedRows, Hosts,
+    MachineLog, MachineLogPlan, Parts, Stations, StationsPlan, Telemetry, TelemetryPlan, Trucks, Walks, WalksPlan,
 };
 use sensorbench_dataset::{BatchedRows, Batching};
 
@@ -62,6 +62,18 @@ pub fn generate_articles(plan: &str, seed: u64, first_id: u64, end_id: u64) -> P
 pub fn generate_walks(plan: &str, seed: u64) -> PyResult<Generator> {
     let plan: WalksPlan = parsed(plan)?;
     Ok(Generator(Arc::new(Walks::new(plan, seed))))
+}
+
+#[pyfunction]
+pub fn generate_stations(plan: &str, seed: u64) -> PyResult<Generator> {
+    let plan: StationsPlan = parsed(plan)?;
+    Ok(Generator(Arc::new(Stations::new(plan, seed))))
+}
+
+#[pyfunction]
+pub fn generate_devices(plan: &str, seed: u64) -> PyResult<Generator> {
+    let plan: DevicesPlan = parsed(plan)?;
+    Ok(Generator(Arc::new(Devices::new(plan, seed))))
 }
 
 #[pyfunction]

@@ -45,6 +45,8 @@ fn _engine(module: &Bound<PyModule>) -> PyResult<()> {
         wrap_pyfunction!(generate::generate_walks, module)?,
         wrap_pyfunction!(generate::generate_hosts, module)?,
         wrap_pyfunction!(generate::generate_telemetry, module)?,
+        wrap_pyfunction!(generate::generate_stations, module)?,
+        wrap_pyfunction!(generate::generate_devices, module)?,
         wrap_pyfunction!(generate::generate_trucks, module)?,
         wrap_pyfunction!(generate::batch_rows, module)?,
         wrap_pyfunction!(encodings::batch_cost, module)?,

@@ -105,6 +105,8 @@ SERVER_READINGS = Readings(
 )
 # Rows of TSBS's trucks, and their numbers in the order of arrival over both relations.
 TRUCK_READINGS = Readings("readings", ("site", "zone"), "time", is_wide=True, valueless=("arrival",), beside=("diagnostics",))
+# Rows of TSM-Bench, each with all sensors of a station at a time.
+STATION_READINGS = Readings("stations", ("site",), "time", is_wide=True)
 READINGS = (
     TRAFFIC_READINGS,
     MEASUREMENT_READINGS,
@@ -113,6 +115,7 @@ READINGS = (
     SERVER_READINGS,
     CPU_READINGS,
     TRUCK_READINGS,
+    STATION_READINGS,
 )
 
 

@@ -85,8 +85,10 @@ def _points(batch: pa.RecordBatch, readings: Readings, time: str) -> Iterator[st
     for row in zip(*(_plain(column).to_pylist() for column in batch.columns), strict=True):
         cells = dict(zip(names, row, strict=True))
         tags = ",".join(f"{name}={_tag(str(cells[name]))}" for name in readings.series)
-        fields = ",".join(_field(name, cell) for name, cell in cells.items() if name not in readings.key)
-        yield f"{readings.relation},{tags} {fields} {cells[time]}000\n"
+        # A field that is missing is left out, and so is a point without any.
+        fields = ",".join(_field(name, cell) for name, cell in cells.items() if name not in readings.key and cell is not None)
+        if fields:
+            yield f"{readings.relation},{tags} {fields} {cells[time]}000\n"
 
 
 def _plain(column: pa.Array) -> pa.Array:

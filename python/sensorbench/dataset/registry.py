@@ -16,6 +16,7 @@ from sensorbench.dataset import (
     beijing_air_quality,
     bike_stations,
     cu_bems,
+    iot_benchmark,
     machine_log,
     mapping,
     sensor_timelines,
@@ -23,6 +24,7 @@ from sensorbench.dataset import (
     tsbs_devops,
     tsbs_files,
     tsbs_iot,
+    tsm,
     wikipedia,
 )
 from sensorbench.dataset.csv_rows import columns_of
@@ -92,6 +94,10 @@ GENERATED = {
     },
     **{name: Generator(article_model.generate, article_model.GENERATOR_VERSION) for name in article_model.DATASETS},
     **{name: Generator(partial(make, tsbs.TsbsParameters()), tsbs.GENERATOR_VERSION) for name, make in _TSBS.items()},
+    iot_benchmark.NAME: Generator(
+        partial(iot_benchmark.generate, iot_benchmark.IotParameters()), iot_benchmark.GENERATOR_VERSION
+    ),
+    **{name: Generator(partial(tsm.generate, preset), tsm.GENERATOR_VERSION) for name, preset in tsm.PRESETS.items()},
 }
 IMPORTERS = {
     # The first, because the others cannot look into what is no text.
@@ -118,6 +124,11 @@ def generator_of(name: str) -> Generator | None:
     plain, colon, _ = name.partition(":")
     if colon and plain in _TSBS:
         return Generator(partial(_TSBS[plain], tsbs.parse_parameters(name)), tsbs.GENERATOR_VERSION)
+    if colon and plain == iot_benchmark.NAME:
+        parameters = iot_benchmark.parse_parameters(name)
+        return Generator(partial(iot_benchmark.generate, parameters), iot_benchmark.GENERATOR_VERSION)
+    if colon and plain in tsm.PRESETS:
+        return Generator(partial(tsm.generate, tsm.parse_parameters(name)), tsm.GENERATOR_VERSION)
     return GENERATED.get(name)
 
 

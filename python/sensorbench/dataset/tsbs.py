@@ -173,8 +173,8 @@ def parse_parameters(name: str) -> TsbsParameters:
             values[field] = int(value)
         elif key == "start" and (start := parse_time(value)) is not None:
             values[field] = start
-        elif key in ("duration", "interval") and (match := _DURATION.fullmatch(value)) and int(match["number"]) > 0:
-            values[field] = timedelta(seconds=int(match["number"]) * _SECONDS[match["unit"]])
+        elif key in ("duration", "interval") and (length := parse_length(value)) is not None:
+            values[field] = length
         else:
             raise UsageError(f"dataset {name}: {entry!r} is no parameter; {expected}")
     parameters = TsbsParameters(**values)  # type: ignore[arg-type]  # Each key has the type that its branch gave it.
@@ -189,6 +189,12 @@ def parse_time(text: str) -> datetime | None:
         return datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
     except ValueError:
         return None
+
+
+def parse_length(text: str) -> timedelta | None:
+    """A length as parameters have it, 10s, 30m, 12h or 3d, above zero; None for any other text."""
+    match = _DURATION.fullmatch(text)
+    return timedelta(seconds=int(match["number"]) * _SECONDS[match["unit"]]) if match and int(match["number"]) > 0 else None
 
 
 def measurement_schema(fields: Iterable[str], *, nullable: bool = False) -> pa.Schema:

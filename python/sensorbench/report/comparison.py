@@ -100,6 +100,7 @@ _ROWS = {
     "cpu": "rows",
     "readings": "rows",
     "diagnostics": "rows",
+    "stations": "rows",
 }
 
 

@@ -138,13 +138,19 @@ class Variant:
     def workload(self, of_all: Workload) -> Workload:
         """The workload as this variant gets it."""
         changes: dict[str, object] = {}
+        schedule = of_all.schedule
         if self.concurrency is not None:
-            changes["schedule"] = of_all.schedule.model_copy(update={"concurrency": self.concurrency})
+            schedule = schedule.model_copy(update={"concurrency": self.concurrency})
         mix = {name: weight for name, weight in of_all.mix.items() if self.answers(name)}
         share = self.operations_share
         if mix != of_all.mix:
+            # What it cannot answer is left out: all others come as often as they do elsewhere.
+            of_mix = sum(mix.values()) / sum(of_all.mix.values())
             changes["mix"] = mix
-            share *= sum(mix.values()) / sum(of_all.mix.values())
+            schedule = schedule.with_share(of_mix)
+            share *= of_mix
+        if schedule != of_all.schedule:
+            changes["schedule"] = schedule
         if of_all.operations is not None and share < 1.0:
             changes["operations"] = max(1, round(of_all.operations * share))
         return of_all.model_copy(update=changes)

@@ -73,6 +73,14 @@ class Schedule(toml_file.FileModel):
             raise AssertionError("a workload gets its concurrency before it is planned")
         return self.concurrency
 
+    def with_share(self, share: float) -> "Schedule":
+        """The same with a share of the arrivals; a closed loop is as it was."""
+        segments = [
+            segment.model_copy(update={"from_": segment.from_ * share, "to": None if segment.to is None else segment.to * share})
+            for segment in self.segments
+        ]
+        return self.model_copy(update={"rate": None if self.rate is None else self.rate * share, "segments": segments})
+
     def pace(self) -> Pace | None:
         """The rates for the engine; None in a closed loop."""
         if not self.is_open_loop:

@@ -2,17 +2,28 @@
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from sensorbench import toml_file
 from sensorbench.errors import UsageError
 from sensorbench.schemas.engine_types import AnswerColumn, DriverOperation, OrderedBy, TypedName
+from sensorbench.schemas.repeated import names_of, with_lists
 from sensorbench.schemas.shipped import OPERATIONS_FILE, SHIPPED_FOLDER, shipped_operations
 from sensorbench.schemas.types import ValueType
 
 WORD = r"^[A-Za-z_][A-Za-z0-9_]*$"
+
+
+def _are_names(written: str | list[str]) -> str | list[str]:
+    names_of(written)
+    return written
+
+
+# Names that parts of a file are there for each of: `repeated.py`.
+Names = Annotated[str | list[str], AfterValidator(_are_names)]
+LISTS_DESCRIPTION = 'Names, or a range such as `"s0..s99"`, by a word: `[[{word}|, ]]` in a text and `{ each = … }` in a list or table are there for each of them.'
 
 
 class Column(toml_file.FileModel):
@@ -217,6 +228,7 @@ def answer_columns(columns: Iterable[Column]) -> list[AnswerColumn]:
 class Operations(toml_file.FileModel):
     """A file of operations. `relations` are those that a dataset must have."""
 
+    lists: dict[str, Names] = Field(default={}, exclude=True, description=LISTS_DESCRIPTION)
     relations: list[str] = Field(default=[], description="Relations that a dataset must have.")
     parameter_source: dict[str, ParameterSource] = Field(default={}, description="Where parameters come from, by name.")
     operation: dict[str, Operation] = Field(description="The operations, by name.")
@@ -267,4 +279,4 @@ def operations_file(name_or_path: str, relative_to: Path | None = None) -> Path:
 
 def load_operations(name_or_path: str, relative_to: Path | None = None) -> Operations:
     """A shipped operation set, or a user's own file."""
-    return toml_file.load(operations_file(name_or_path, relative_to), Operations)
+    return toml_file.load(operations_file(name_or_path, relative_to), Operations, with_lists)

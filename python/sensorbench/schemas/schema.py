@@ -28,7 +28,7 @@ from sensorbench.schemas.operations import (
     statement_name,
     typed_names,
 )
-from sensorbench.schemas.repeated import repeated
+from sensorbench.schemas.repeated import repeated, with_lists
 from sensorbench.schemas.row_widths import RowWidth, row_width_of
 from sensorbench.schemas.schema_file import (
     ENCODINGS,
@@ -487,7 +487,9 @@ def load_schema(
             known = ", ".join(shipped) or f"none is shipped for {database} and {operations}"
             raise UsageError(f"there is no schema {name_or_path!r} of {database}; expected one of {known}, or a file (.toml)")
         path, name = shipped[name_or_path], name_or_path
-    file = toml_file.load(path, SchemaFile, (lambda content: repeated(content, "field", fields)) if fields else None)
+    file = toml_file.load(
+        path, SchemaFile, lambda content: repeated(with_lists(content), "field", fields) if fields else with_lists(content)
+    )
     if file.database != database:
         raise toml_file.error_at(path, "database", f"this schema is for {file.database}, but the target is {database}")
     if file.to_write:

@@ -7,7 +7,7 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, model_v
 
 from sensorbench import toml_file
 from sensorbench.schemas.engine_types import Statement
-from sensorbench.schemas.operations import WORD, Column, Order
+from sensorbench.schemas.operations import LISTS_DESCRIPTION, WORD, Column, Names, Order
 from sensorbench.schemas.time_buckets import check_every
 
 ENCODINGS = ("text", "packed", "gorilla")
@@ -246,6 +246,7 @@ class SchemaFile(toml_file.FileModel):
     )
     # Of a schema of registers: what the database promises who reads and writes them.
     promises: Promises | None = Field(default=None, description="What the database promises of registers in this schema.")
+    lists: dict[str, Names] = Field(default={}, exclude=True, description=LISTS_DESCRIPTION)
     parameters: dict[str, ParameterChoice] = Field(
         default={}, description="What may be varied, by name; `${NAME}` stands for it."
     )
