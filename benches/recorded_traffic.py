@@ -75,11 +75,15 @@ _DIALECTS = {
 _LINE = re.compile(rb"sensorbench (\S+ \S+) UTC (\S+) (.*)", re.DOTALL)
 
 
+# The columns of a trace.
+_Row = tuple[int, int, int, int | None, int, str, None, None, None]
+
+
 @dataclass
 class _Load:
     """Statements as they are being thought up: rows of a trace."""
 
-    rows: list[tuple[object, ...]] = field(default_factory=list)
+    rows: list[_Row] = field(default_factory=list)
 
     def add_session(self, random: np.random.Generator, number: int, start_s: float, gap_s: float) -> float:
         """One session; when it ends (s)."""
@@ -166,9 +170,7 @@ def record(instance: lab.Instance, url: str, folder: Path, length_s: float, rate
     write_load(load, instance.database, length_s, rate_per_s)
     log_before = instance.log.stat().st_size
     recording = subprocess.Popen(
-        command(
-            "traffic", "record", f"lab:{instance.name}", "--for", f"{_BEFORE_S + length_s + _AFTER_S}s", "--out", recorded
-        ),
+        command("traffic", "record", f"lab:{instance.name}", "--for", f"{_BEFORE_S + length_s + _AFTER_S}s", "--out", recorded),
         stdout=subprocess.DEVNULL,
     )
     time.sleep(_BEFORE_S)
