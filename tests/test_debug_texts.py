@@ -32,7 +32,6 @@ OF_PLAIN_VALUES = {
     "sensorbench-driver-odbc/src/round_trip.rs": (3, "a double, a quoted text, bytes in hexadecimal digits"),
     "sensorbench-driver-odbc/src/target.rs": (1, "a URL's option, quoted"),
     "sensorbench-driver-redis/src/answer.rs": (1, "a text of a schema file, quoted"),
-    "sensorbench-driver-redis/src/replay.rs": (1, "an answer within an answer, which is only hashed"),
     "sensorbench-driver-redis/src/word.rs": (6, "words of a schema file, quoted"),
     "sensorbench-histogram/src/interval_log.rs": (1, "a tag, quoted"),
     "sensorbench-python/src/merge.rs": (1, "a tag, quoted"),

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from sensorbench import _engine, lab
+from sensorbench.benchmarks.replay import ReplayOptions, plan_replay
 from sensorbench.benchmarks.replay.recorded import Sessions, copies_of, overlap
 from sensorbench.traffic import STATEMENTS
 from tests.conftest import Cli, server_url
@@ -152,6 +153,16 @@ def test_copies_and_overlap_of_sessions() -> None:
     assert overlap(sessions, copies_of(2.0), 1.0) == 4
     assert sessions.chosen(1.0).tolist() == [True] * 3
     assert sessions.chosen(0.34).sum() == 1
+
+
+def test_a_long_replay_has_no_more_intervals_than_a_report_shows(tmp_path: Path) -> None:
+    recording = Recording()
+    recording.add(0.0, 1, READ_NUMBER, [1])
+    recording.add(20 * 3600.0, 1, READ_NUMBER, [1])
+    trace = recording.write(tmp_path / "trace")
+    for speed, interval_s in ((1.0, 20.0), (10.0, 2.0), (1000.0, 1.0), (None, 1.0)):
+        work = plan_replay(trace, "null:", ReplayOptions(speed=speed), tmp_path / "out")
+        assert work.engine_plan()["interval_s"] == interval_s
 
 
 def test_what_cannot_be_replayed_is_refused(cli: Cli, tmp_path: Path) -> None:

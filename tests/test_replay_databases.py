@@ -357,3 +357,77 @@ def test_a_replay_at_redis_sends_what_the_server_calls_reads(
     removed = removing.write(tmp_path / "removed", templates, database="redis")
     ended = cli("traffic", "replay", removed, url, "--allow-writes", "--out", tmp_path / "out-removed", "--no-open")
     assert ended.exit_code == 0, ended.err
+
+
+@pytest.mark.parametrize("database", ["redis", "redis+cluster"])
+def test_writes_stay_in_a_namespace_of_ours_at_redis(
+    cli: Cli, lab_servers: dict[str, lab.Instance], tmp_path: Path, database: str
+) -> None:
+    url = server_url(database, "sensorbench_replay")
+    target = _engine.Target(url)
+    templates = [
+        ("SET $1 $2", "write"),
+        ("MULTI", "begin"),
+        ("HSET $1 $2 $3", "write"),
+        ("EXEC", "commit"),
+        ("GET $1", "read"),
+        ("HGETALL $1", "read"),
+        ("DEL $1", "write"),
+        ("PING", "other"),
+        ("XRANGE $1 $2 $3", "read"),
+        ("XADD $1 * $2 $3", "write"),
+    ]
+    put, multi, put_field, execute, get, get_all, delete, ping, range_, add = range(len(templates))
+    target.create(
+        json.dumps({"create": {"table": {"kept": {}}}}), "", intent="create", owner=json.dumps({"id": "r", "folder": "r"})
+    )
+    try:
+        recording = Recording()
+        recording.add(0.00, 1, ping, rows=1)
+        for number in range(20):
+            recording.add(0.01, 1, put, [f"key {number}", f"v{number}"], rows=1)
+        recording.add(0.02, 1, multi, transaction=1)
+        recording.add(0.03, 1, put_field, ["fields", "a", 1], transaction=1)
+        recording.add(0.04, 1, execute, transaction=1, rows=1)
+        recording.add(0.05, 1, add, ["stream", "a", "b"])
+        for number in range(20):
+            recording.add(0.10, 1, get, [f"sensorbench_replay:key {number}"], rows=1)
+        recording.add(0.11, 1, get_all, ["fields"], rows=1)
+        recording.add(0.12, 1, range_, ["stream", "-", "+"], rows=1)
+        # What would take the namespace from us, and what is not in the namespace.
+        recording.add(0.13, 1, delete, ["mark"])
+        trace = recording.write(tmp_path / "trace", templates, database="redis")
+        ended = cli("traffic", "replay", trace, url, "--out", tmp_path / "out", "--no-open")
+        assert ended.exit_code == 0, ended.err
+        of = {template["statement"]: template for template in summary_of(tmp_path / "out")["templates"]}
+        assert [of["GET $1"][name] for name in ("ok", "rows_compared", "rows_differ")] == [20, 20, 0]
+        assert [of["HGETALL $1"][name] for name in ("ok", "rows_differ")] == [1, 0], "the transaction was one master's"
+        assert [of["DEL $1"][name] for name in ("ok", "error")] == [0, 1]
+        assert "the key by which the namespace is known" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+        assert target.marker() is not None
+        assert compared_reads(cli, trace, url) == [22, 0, 0]
+
+        for name, statement, said in (
+            ("all", "FLUSHALL", "it names no key"),
+            ("script", "EVAL $1 $2 $3", "which of its words are keys depends on their values"),
+            ("elsewhere", "COPY $1 $2 DB $3", "it writes into another database of the server"),
+            ("unknown", "NOTHING $1", "the server does not know NOTHING"),
+        ):
+            bad = Recording()
+            bad.add(0.0, 1, 0, ["a", "b", "c"][: statement.count("$")])
+            refused(cli, bad.write(tmp_path / name, [(statement, "write")], database="redis"), url, said)
+        # Nothing was written but in the namespace: without its name, the keys are not there.
+        plain = url.replace("namespace=sensorbench_replay", "namespace=sensorbench_other")
+        assert compared_reads(cli, trace, url, plain) == [22, 22, 0]
+    finally:
+        target.clean()
+
+
+def compared_reads(cli: Cli, trace: Path, first: str, second: str | None = None) -> list[int]:
+    """How many answers of two targets to the reads were compared, had other rows, and had other values."""
+    out = trace.parent / f"{trace.name}-{'other' if second else 'same'}"
+    options = ("--reads-only", "--compare-with", second or first, "--out", out, "--no-open", "--json")
+    ended = cli("traffic", "replay", trace, first, *options)
+    assert ended.exit_code == 0, ended.err
+    answers = json.loads(ended.out)["result"]["answers"]
+    return [sum(each[name] for each in answers) for name in ("compared", "rows_differ", "values_differ")]

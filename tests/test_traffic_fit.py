@@ -1,6 +1,7 @@
 """An experiment is fitted to the first half of a trace, compared with the second, and runs as any other experiment."""
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -190,6 +191,27 @@ def test_a_second_half_that_is_otherwise_is_reported(cli: Cli, tmp_path: Path, s
     assert why in page
 
 
+def test_sessions_that_are_not_fitted_are_described(cli: Cli, tmp_path: Path) -> None:
+    trace = write_trace(tmp_path / "trace", Traffic(), Traffic())
+    file = trace / "statements.parquet"
+    table = pq.read_table(file)
+    sequence = table["sequence"].to_numpy()
+    # Of eight statements of a session, four are in a transaction.
+    transaction = pa.array(sequence // 8, mask=sequence % 8 >= 4)
+    pq.write_table(table.set_column(3, "transaction", transaction), file)
+    fit = fit_trace(trace, tmp_path / "out")
+    had = fit.not_fitted
+    assert had.sessions == 8
+    assert had.in_transactions == pytest.approx(0.5, abs=0.01)
+    assert had.transactions == pytest.approx(HALF_S * RATE / 8, rel=0.05)
+    # Arrivals are independent, and each session has every eighth of them; each took a millisecond.
+    assert had.think_time_s is not None
+    assert had.think_time_s.median == pytest.approx(7.67 / RATE - 0.001, rel=0.05)
+    ended = cli("traffic", "fit", trace, "--out", tmp_path / "shown", "--no-open")
+    assert "not fitted: 8 recorded sessions had" in " ".join(ended.out.split())
+    assert "keeps sessions, transactions and think times" in (tmp_path / "shown" / "report.html").read_text(encoding="utf-8")
+
+
 def test_a_second_half_with_other_statements_is_reported(tmp_path: Path) -> None:
     """What the first half does not have at all counts as left out."""
     first = Traffic(shares=(0.65, 0.2, 0.1, 0.05, 0.0))
@@ -280,6 +302,9 @@ def test_traffic_of_pgbench_becomes_an_experiment_that_runs(cli: Cli, lab_server
     assert summary["status"] == "complete"
     log = pq.read_table(next((tmp_path / "results").rglob("operations.parquet")))
     assert set(log["outcome"].to_pylist()) == {"ok"}
+    page = (tmp_path / "results" / "report.html").read_text(encoding="utf-8")
+    assert re.search(r"Tables of the traffic trace: [^<:]*rows in 4 tables, for \d+ operations of recorded traffic", page)
+    assert summary["result"]["load"][summary["variants"][0]["id"]]["readings"] == 100_011
 
 
 def test_a_schedule_follows_steps_and_no_chance() -> None:

@@ -136,7 +136,7 @@ impl Driver for WireDriver {
     }
 
     fn replayer(&self, request: ReplayRequest) -> Result<Box<dyn ReplayConnector>, DriverError> {
-        Ok(Box::new(Replayer { target: self.target.clone(), request: Arc::new(request) }))
+        Ok(Box::new(Replayer::of(self.target.clone(), request)?))
     }
 
     fn check_writes(&self, question: WriteQuestion) -> Result<Vec<WriteCheck>, DriverError> {

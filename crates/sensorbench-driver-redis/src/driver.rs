@@ -15,14 +15,11 @@ use crate::operation::Prepared;
 use crate::replay::{Replayer, check_writes};
 use crate::schema::{RedisSchema, RowCount};
 use crate::session::Connector;
-use crate::target::Target;
+use crate::target::{MARK_KEY_END, Target};
 use crate::{load, load_file};
 
 /// What INFO calls the number of commands that a server has done.
 const COMMANDS: &str = "total_commands_processed";
-
-/// What the key of the marker has behind the namespace.
-const MARK_KEY_END: &str = ":mark";
 
 /// Settings that matter to speed and durability.
 const SETTINGS: [&str; 6] = ["appendfsync", "appendonly", "io-threads", "maxmemory", "maxmemory-policy", "save"];
@@ -43,11 +40,11 @@ impl RedisDriver {
 
     /// What all keys of sensorbench begin with.
     fn prefix(&self) -> String {
-        format!("{}:", self.target.server.namespace)
+        Target::prefix_of(&self.target.server.namespace)
     }
 
     fn marker_key(&self) -> String {
-        format!("{}{MARK_KEY_END}", self.target.server.namespace)
+        Target::marker_key_of(&self.target.server.namespace)
     }
 
     async fn remove_keys(&self, masters: &mut Masters) -> Result<(), DriverError> {
@@ -226,7 +223,7 @@ impl Driver for RedisDriver {
     }
 
     fn replayer(&self, request: ReplayRequest) -> Result<Box<dyn ReplayConnector>, DriverError> {
-        Ok(Box::new(Replayer::of(self.target.clone(), request)?))
+        Ok(Box::new(Replayer::of(self.target.clone(), request)))
     }
 
     fn check_writes(&self, question: WriteQuestion) -> Result<Vec<WriteCheck>, DriverError> {

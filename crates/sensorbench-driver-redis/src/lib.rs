@@ -46,6 +46,8 @@ mod load;
 mod load_file;
 mod operation;
 mod pool;
+mod recorded_command;
+mod recorded_reply;
 mod replay;
 mod reply;
 mod resp;
@@ -93,7 +95,7 @@ impl Database for RedisDatabase {
 impl Database for RedisClusterDatabase {
     fn about(&self) -> About {
         let summary = "data structures in memory, a cluster whose masters share the keys";
-        About { in_memory: true, schemas: NAME, ..About::server("redis+cluster", summary) }
+        About { in_memory: true, replays: Some(NAME), schemas: NAME, ..About::server("redis+cluster", summary) }
     }
 
     fn open(&self, url: &TargetUrl) -> Result<Box<dyn Driver>, DriverError> {

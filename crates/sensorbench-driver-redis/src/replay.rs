@@ -1,81 +1,120 @@
-//! Recorded commands, executed again: one connection for each session, literals sent as words of their own.
+//! Recorded commands, executed again: one connection for each session, literals sent as words of their own. In a cluster, a session has a
+//! connection to each master that it needs, and a command goes to that of its first key.
 //!
-//! The server has no connections that may only read. What a command does, it says itself (COMMAND INFO), and where only reads may be sent,
-//! nothing else is. The keys of a trace are not those of sensorbench's namespace, so that writes go there only by the owner's word.
+//! Where the URL names a namespace, keys are those of the namespace: what it begins with is put before each key that has it not. So writes
+//! stay in there. The server has no connections that may only read. What a command does, it says itself (COMMAND INFO), and where only reads
+//! may be sent, nothing else is.
 
-use std::cell::Cell;
-use std::collections::HashSet;
-use std::sync::Arc;
+use std::cell::{Cell, RefCell};
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use futures::future::LocalBoxFuture;
 use redis::aio::MultiplexedConnection;
-use redis::{Cmd, Value};
+use redis::{Cmd, RedisError, Value};
 use sensorbench_driver::{
-    DriverError, Literal, ReplayConnection, ReplayConnector, ReplayRequest, Rows, ValueRef, WriteCheck, WriteQuestion,
-    check_literals,
+    DriverError, Literal, ReplayConnection, ReplayConnector, ReplayRequest, Rows, WriteCheck, WriteQuestion,
 };
+use tokio::sync::OnceCell;
 
-use crate::control_connection::{ask, connect_with};
+use crate::cluster::{Redirection, Topology};
+use crate::control_connection::{ask, connect_with, failed};
+use crate::recorded_command::{KnownCommands, Role, Template};
+use crate::recorded_reply::read;
 use crate::target::{Address, Target};
 
-/// Begin and end transactions, and change nothing by themselves.
-const CONTROL: [&str; 3] = ["MULTI", "EXEC", "DISCARD"];
-/// The server answers to these more than once, or not at all.
-const UNANSWERED: [&str; 5] = ["MONITOR", "PSUBSCRIBE", "PSYNC", "SSUBSCRIBE", "SUBSCRIBE"];
-/// What the server calls commands that change nothing.
-const READ_FLAG: &str = "readonly";
-/// Where COMMAND INFO has the flags of a command, and its subcommands.
-const FLAGS: usize = 2;
-const SUBCOMMANDS: usize = 9;
-/// With these words a reply has pairs.
-const PAIRS: [&str; 3] = ["HGETALL", "WITHSCORES", "WITHVALUES"];
+/// So often a cluster may say that a key is elsewhere.
+const MAX_REDIRECTIONS: usize = 5;
 
-/// Makes connections to one server.
+/// Makes connections to a server, or to the masters of a cluster.
 pub struct Replayer(Arc<Setup>);
 
 struct Setup {
     target: Arc<Target>,
-    address: Address,
     /// In the order of their numbers.
     templates: Vec<Template>,
     read_only: bool,
     keeps_answers: bool,
+    /// What the first session has asked for.
+    server: OnceCell<AtServer>,
+}
+
+/// What the server says of itself, and of the commands.
+struct AtServer {
+    topology: Mutex<Topology>,
+    /// Of each template.
+    facts: Vec<Facts>,
+}
+
+struct Facts {
+    /// The places of its words that are keys.
+    keys: Vec<usize>,
+    /// Why it is not sent, if it is not.
+    problem: Option<String>,
 }
 
 impl Replayer {
-    pub fn of(target: Arc<Target>, request: ReplayRequest) -> Result<Self, DriverError> {
-        let address = only_address(&target)?;
+    pub fn of(target: Arc<Target>, request: ReplayRequest) -> Self {
         let ReplayRequest { templates, read_only, keeps_answers } = request;
         let templates = templates.iter().map(|template| Template::of(&template.statement)).collect();
-        Ok(Self(Arc::new(Setup { target, address, templates, read_only, keeps_answers })))
+        Self(Arc::new(Setup { target, templates, read_only, keeps_answers, server: OnceCell::new() }))
     }
-}
-
-fn only_address(target: &Target) -> Result<Address, DriverError> {
-    target.addresses().into_iter().next().ok_or_else(|| DriverError::Url("the URL names no host".to_owned()))
 }
 
 impl ReplayConnector for Replayer {
     fn connect(&self) -> LocalBoxFuture<'_, Result<Box<dyn ReplayConnection>, DriverError>> {
         Box::pin(async move {
-            let mut connection = connect_with(&self.0.target, &self.0.address, None).await?;
-            let reads = if self.0.read_only {
-                Some(reads(&mut connection, &self.0.address, self.0.templates.iter()).await?)
-            } else {
-                None
+            let server = self.0.server.get_or_try_init(|| self.0.ask_server()).await?;
+            let session = Session {
+                setup: self.0.clone(),
+                connections: RefCell::default(),
+                transaction: Cell::new(Transaction::None),
+                is_lost: Cell::new(false),
             };
-            let session = Session { setup: self.0.clone(), connection, reads, is_lost: Cell::new(false) };
+            // Where there are several, they are opened when they are first needed.
+            let first = server.topology().masters.first().cloned();
+            if let Some(first) = first.filter(|_| !self.0.target.is_cluster) {
+                session.connection_to(&first).await?;
+            }
             Ok(Box::new(session) as Box<dyn ReplayConnection>)
         })
     }
 }
 
+impl Setup {
+    async fn ask_server(&self) -> Result<AtServer, DriverError> {
+        let topology = Topology::ask(&self.target, &self.target.addresses()).await?;
+        let known = known_commands(&self.target, &topology, self.templates.iter()).await?;
+        let facts = |template: &Template| Facts {
+            keys: known.keys(template),
+            problem: template.problem().or_else(|| known.problem_of_read(template).filter(|_| self.read_only)),
+        };
+        Ok(AtServer { topology: Mutex::new(topology), facts: self.templates.iter().map(facts).collect() })
+    }
+}
+
+impl AtServer {
+    fn topology(&self) -> MutexGuard<'_, Topology> {
+        self.topology.lock().expect("nothing panics under this lock")
+    }
+}
+
 struct Session {
     setup: Arc<Setup>,
-    connection: MultiplexedConnection,
-    /// Commands that the server calls reads, where nothing else may be sent.
-    reads: Option<HashSet<String>>,
+    /// By the address of the master.
+    connections: RefCell<HashMap<String, MultiplexedConnection>>,
+    transaction: Cell<Transaction>,
     is_lost: Cell<bool>,
+}
+
+/// A transaction of a cluster, which is one master's: that of its first key.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Transaction {
+    None,
+    /// It has begun, and no key of it is known yet.
+    Begun,
+    /// It is that of this master.
+    At(usize),
 }
 
 impl ReplayConnection for Session {
@@ -85,17 +124,12 @@ impl ReplayConnection for Session {
         literals: &'a [Literal],
         rows: &'a mut Rows,
     ) -> LocalBoxFuture<'a, Result<u64, DriverError>> {
-        let template = &self.setup.templates[template];
         Box::pin(async move {
-            if let Some(problem) = self.problem_of(template) {
-                return Err(DriverError::Statement(format!("not sent: {problem}")));
-            }
-            let command = template.command(literals)?;
-            let replied = ask(&mut self.connection.clone(), &self.setup.address, &command).await;
+            let replied = self.replied(template, literals).await;
             if let Err(DriverError::Connection(_)) = replied {
                 self.is_lost.set(true);
             }
-            read(&replied?, template.columns, self.setup.keeps_answers, rows);
+            read(&replied?, self.setup.templates[template].columns, self.setup.keeps_answers, rows);
             Ok(rows.len())
         })
     }
@@ -111,184 +145,151 @@ impl ReplayConnection for Session {
 }
 
 impl Session {
-    fn problem_of(&self, template: &Template) -> Option<String> {
-        if template.is_one_of(&UNANSWERED) {
-            return Some(format!("{} has no single answer", template.name()));
+    async fn replied(&self, number: usize, literals: &[Literal]) -> Result<Value, DriverError> {
+        let setup = &*self.setup;
+        let server = setup.server.get_or_try_init(|| setup.ask_server()).await?;
+        let (template, facts) = (&setup.templates[number], &server.facts[number]);
+        if let Some(problem) = &facts.problem {
+            return Err(DriverError::Statement(format!("not sent: {problem}")));
         }
-        self.reads.as_ref().and_then(|reads| template.problem_of_read(reads)).filter(|_| !template.is_one_of(&CONTROL))
-    }
-}
-
-/// A command with the places of its literals.
-struct Template {
-    words: Vec<Word>,
-    /// Elements of a reply that belong together.
-    columns: usize,
-}
-
-enum Word {
-    Own(String),
-    /// The place of a literal, from 0.
-    Literal(usize),
-}
-
-impl Template {
-    fn of(statement: &str) -> Self {
-        let place = |word: &str| word.strip_prefix('$')?.parse::<usize>().ok()?.checked_sub(1);
-        let words: Vec<_> = statement
-            .split_whitespace()
-            .map(|word| place(word).map_or_else(|| Word::Own(word.to_owned()), Word::Literal))
-            .collect();
-        let has_pairs = words.iter().any(|word| matches!(word, Word::Own(word) if PAIRS.contains(&word.as_str())));
-        Self { words, columns: if has_pairs { 2 } else { 1 } }
-    }
-
-    /// The name of the command.
-    fn name(&self) -> &str {
-        match self.words.first() {
-            Some(Word::Own(name)) => name,
-            _ => "",
+        let mut words = template.words(literals)?;
+        if let Some(namespace) = setup.target.named_namespace() {
+            for place in &facts.keys {
+                words[*place] = placed(std::mem::take(&mut words[*place]), namespace)?;
+            }
         }
-    }
-
-    fn is_one_of(&self, names: &[&str]) -> bool {
-        names.iter().any(|name| name.eq_ignore_ascii_case(self.name()))
-    }
-
-    /// What the server may call it: the name alone, or with that of the subcommand.
-    fn names(&self) -> impl Iterator<Item = String> {
-        let name = self.name().to_lowercase();
-        let whole = match self.words.get(1) {
-            Some(Word::Own(subcommand)) => Some(format!("{name}|{}", subcommand.to_lowercase())),
-            _ => None,
-        };
-        whole.into_iter().chain([name])
-    }
-
-    fn problem_of_read(&self, reads: &HashSet<String>) -> Option<String> {
-        let is_read = self.names().any(|name| reads.contains(&name));
-        (!is_read).then(|| format!("the server does not call {} a command that only reads", self.name()))
-    }
-
-    fn command(&self, literals: &[Literal]) -> Result<Cmd, DriverError> {
-        let last = self.words.iter().filter_map(|word| if let Word::Literal(place) = word { Some(*place) } else { None }).max();
-        check_literals(last.map_or(0, |place| place + 1), literals)?;
+        let key = facts.keys.first().and_then(|place| words.get(*place));
         let mut command = Cmd::new();
-        for word in &self.words {
-            match word {
-                Word::Own(word) => command.arg(word),
-                Word::Literal(place) => command.arg(bytes_of(literals[*place].text().unwrap_or_default())),
+        words.iter().for_each(|word| {
+            command.arg(word.as_slice());
+        });
+        if setup.target.is_cluster {
+            return self.replied_by_cluster(server, template.role(), key, &command).await;
+        }
+        let address = server.topology().masters[0].clone();
+        ask(&mut self.connection_to(&address).await?, &address, &command).await
+    }
+
+    async fn replied_by_cluster(
+        &self,
+        server: &AtServer,
+        role: Role,
+        key: Option<&Vec<u8>>,
+        command: &Cmd,
+    ) -> Result<Value, DriverError> {
+        // Without a key any master will do.
+        let master = || key.map_or(Ok(0), |key| server.topology().master_of(key));
+        match (role, self.transaction.get()) {
+            (Role::Begins, Transaction::None) => {
+                self.transaction.set(Transaction::Begun);
+                Ok(Value::Okay)
+            }
+            (_, Transaction::None) => self.redirected(server, master()?, command).await,
+            (_, begun) => {
+                let place = match begun {
+                    Transaction::At(place) => place,
+                    _ => {
+                        let place = master()?;
+                        self.asked_at(server, place, &redis::cmd("MULTI")).await?;
+                        place
+                    }
+                };
+                self.transaction.set(if role == Role::Ends { Transaction::None } else { Transaction::At(place) });
+                self.asked_at(server, place, command).await
+            }
+        }
+    }
+
+    async fn asked_at(&self, server: &AtServer, place: usize, command: &Cmd) -> Result<Value, DriverError> {
+        let address = server.topology().masters[place].clone();
+        ask(&mut self.connection_to(&address).await?, &address, command).await
+    }
+
+    /// Asks a master, and whomever it sends to.
+    async fn redirected(&self, server: &AtServer, place: usize, command: &Cmd) -> Result<Value, DriverError> {
+        let mut address = server.topology().masters[place].clone();
+        let mut is_asking = false;
+        let mut redirections = 0;
+        loop {
+            let mut connection = self.connection_to(&address).await?;
+            if is_asking {
+                ask::<Value>(&mut connection, &address, &redis::cmd("ASKING")).await?;
+            }
+            let replied: Result<Value, RedisError> = command.query_async(&mut connection).await;
+            let error = match replied {
+                Ok(reply) => return Ok(reply),
+                Err(error) => error,
             };
+            let said = format!("{} {}", error.code().unwrap_or_default(), error.detail().unwrap_or_default());
+            let Some(redirection) = Redirection::of(&said, &address).filter(|_| redirections < MAX_REDIRECTIONS) else {
+                return Err(failed(&address, error));
+            };
+            redirections += 1;
+            is_asking = redirection.moved.is_none();
+            address = redirection.address;
+            if let Some(slot) = redirection.moved {
+                server.topology().move_slot(slot, address.clone());
+            }
         }
-        Ok(command)
+    }
+
+    async fn connection_to(&self, address: &Address) -> Result<MultiplexedConnection, DriverError> {
+        let place = address.to_string();
+        let known = self.connections.borrow().get(&place).cloned();
+        if let Some(connection) = known {
+            return Ok(connection);
+        }
+        let connection = connect_with(&self.setup.target, address, None).await?;
+        self.connections.borrow_mut().insert(place, connection.clone());
+        Ok(connection)
     }
 }
 
-/// What a literal says: bytes that are no UTF-8 stand in it as `\xff`.
-fn bytes_of(text: &str) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(place) = rest.find("\\x") {
-        bytes.extend_from_slice(&rest.as_bytes()[..place]);
-        let byte = rest.get(place + 2..place + 4).and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        if let Some(byte) = byte.filter(|byte| !byte.is_ascii()) {
-            bytes.push(byte);
-            rest = &rest[place + 4..];
-        } else {
-            bytes.extend_from_slice(b"\\x");
-            rest = &rest[place + 2..];
-        }
+/// A key in the namespace. That of the ownership marker nobody may name.
+fn placed(key: Vec<u8>, namespace: &str) -> Result<Vec<u8>, DriverError> {
+    let prefix = Target::prefix_of(namespace);
+    let placed = if key.starts_with(prefix.as_bytes()) { key } else { [prefix.as_bytes(), &key].concat() };
+    if placed == Target::marker_key_of(namespace).as_bytes() {
+        let shown = String::from_utf8_lossy(&placed);
+        return Err(DriverError::Statement(format!(
+            "not sent: {shown} is the key by which the namespace is known as sensorbench's"
+        )));
     }
-    bytes.extend_from_slice(rest.as_bytes());
-    bytes
+    Ok(placed)
 }
 
-/// Asks the server which of the templates' commands change nothing.
-async fn reads(
-    connection: &mut MultiplexedConnection,
-    address: &Address,
+/// Asks the server what it knows of the templates' commands.
+async fn known_commands(
+    target: &Target,
+    topology: &Topology,
     templates: impl Iterator<Item = &Template>,
-) -> Result<HashSet<String>, DriverError> {
+) -> Result<KnownCommands, DriverError> {
+    let Some(address) = topology.masters.first() else { return Ok(KnownCommands::default()) };
     let names: HashSet<&str> = templates.map(Template::name).filter(|name| !name.is_empty()).collect();
     let mut command = redis::cmd("COMMAND");
     command.arg("INFO");
     names.iter().for_each(|name| {
         command.arg(*name);
     });
-    let mut found = HashSet::new();
-    if let Value::Array(described) = ask(connection, address, &command).await? {
-        described.iter().for_each(|one| add_reads(one, &mut found));
-    }
-    Ok(found)
+    let mut connection = connect_with(target, address, None).await?;
+    Ok(KnownCommands::of(&ask(&mut connection, address, &command).await?))
 }
 
-fn add_reads(described: &Value, found: &mut HashSet<String>) {
-    let Value::Array(parts) = described else { return };
-    let flags: &[Value] = if let Some(Value::Array(flags) | Value::Set(flags)) = parts.get(FLAGS) { flags } else { &[] };
-    if let Some(name) = parts.first().and_then(text).filter(|_| flags.iter().any(|flag| text(flag).as_deref() == Some(READ_FLAG)))
-    {
-        found.insert(name.to_lowercase());
-    }
-    if let Some(Value::Array(subcommands)) = parts.get(SUBCOMMANDS) {
-        subcommands.iter().for_each(|one| add_reads(one, found));
-    }
-}
-
-fn text(value: &Value) -> Option<String> {
-    match value {
-        Value::SimpleString(text) => Some(text.clone()),
-        Value::BulkString(bytes) => String::from_utf8(bytes.clone()).ok(),
-        _ => None,
-    }
-}
-
-/// The elements of a reply as rows of so many; nil is no row.
-fn read(reply: &Value, columns: usize, keeps_answers: bool, rows: &mut Rows) {
-    let elements: &[Value] = match reply {
-        Value::Nil => &[],
-        Value::Array(elements) | Value::Set(elements) => elements,
-        single => std::slice::from_ref(single),
-    };
-    let columns = if elements.len().is_multiple_of(columns) { columns } else { 1 };
-    for row in elements.chunks(columns) {
-        if keeps_answers {
-            row.iter().for_each(|value| push(value, rows));
-            rows.end_row();
-        } else {
-            rows.count_row();
-        }
-    }
-}
-
-fn push(value: &Value, rows: &mut Rows) {
-    let shown;
-    rows.push(match value {
-        Value::Nil => ValueRef::Null,
-        Value::Int(number) => ValueRef::Integer(*number),
-        Value::BulkString(bytes) => ValueRef::Bytes(bytes),
-        Value::SimpleString(text) => ValueRef::Text(text),
-        Value::Double(number) => ValueRef::Double(*number),
-        nested => {
-            shown = format!("{nested:?}");
-            ValueRef::Text(&shown)
-        }
-    });
-}
-
-/// Checks templates: reads are what the server calls that, and no write can be known to stay in the namespace.
+/// Checks templates: reads are what the server calls that, and of a write it must be known which of its words are keys.
 pub async fn check_writes(target: &Target, question: WriteQuestion<'_>) -> Result<Vec<WriteCheck>, DriverError> {
-    let address = only_address(target)?;
-    let mut connection = connect_with(target, &address, None).await?;
-    let of = |number: &usize| (*number, Template::of(&question.templates[*number].statement));
-    let reading: Vec<_> = question.reads.iter().map(of).collect();
-    let reads = reads(&mut connection, &address, reading.iter().map(|(_, template)| template)).await?;
-    let elsewhere = |template: &usize| WriteCheck {
-        template: *template,
-        problem: Some("its keys are those of the trace, and not of sensorbench's namespace".to_owned()),
+    let templates: Vec<_> = question.templates.iter().map(|template| Template::of(&template.statement)).collect();
+    let topology = Topology::ask(target, &target.addresses()).await?;
+    let asked = question.writes.iter().chain(question.reads).map(|number| &templates[*number]);
+    let known = known_commands(target, &topology, asked).await?;
+    let of_write = |number: &usize| WriteCheck {
+        template: *number,
+        problem: match target.named_namespace() {
+            Some(_) => known.problem_of_write(&templates[*number]),
+            None => Some("its keys are those of the trace, and not of sensorbench's namespace".to_owned()),
+        },
     };
-    let checked =
-        reading.iter().map(|(number, template)| WriteCheck { template: *number, problem: template.problem_of_read(&reads) });
-    Ok(question.writes.iter().map(elsewhere).chain(checked).collect())
+    let of_read = |number: &usize| WriteCheck { template: *number, problem: known.problem_of_read(&templates[*number]) };
+    Ok(question.writes.iter().map(of_write).chain(question.reads.iter().map(of_read)).collect())
 }
 
 #[cfg(test)]
@@ -296,66 +297,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn literals_stand_in_the_places_of_a_command() {
-        let template = Template::of("SET $2 $1 EX $3");
-        let literals = [Literal::Text("a b".to_owned()), Literal::Text("k".to_owned()), Literal::Number("5".to_owned())];
-        let packed = template.command(&literals).unwrap().get_packed_command();
-        assert_eq!(packed, b"*5\r\n$3\r\nSET\r\n$1\r\nk\r\n$3\r\na b\r\n$2\r\nEX\r\n$1\r\n5\r\n");
-        assert!(template.command(&literals[..2]).is_err());
-    }
-
-    #[test]
-    fn bytes_that_are_no_text_are_told_apart_from_what_looks_like_them() {
-        let as_bytes: [(&str, &[u8]); 4] =
-            [(r"a\xffb", b"a\xffb"), (r"\x41", br"\x41"), (r"\x", br"\x"), (r"\xé1", r"\xé1".as_bytes())];
-        for (text, bytes) in as_bytes {
-            assert_eq!(bytes_of(text), bytes, "{text}");
-        }
-    }
-
-    #[test]
-    fn the_server_says_what_reads() {
-        let word = |word: &str| Value::BulkString(word.into());
-        let flag = |flag: &str| Value::SimpleString(flag.to_owned());
-        let described = |name: &str, flags: Vec<Value>, subcommands: Vec<Value>| {
-            let nothing = std::iter::repeat_n(Value::Nil, SUBCOMMANDS - FLAGS - 1);
-            let parts = [word(name), Value::Int(2), Value::Array(flags)].into_iter().chain(nothing);
-            Value::Array(parts.chain([Value::Array(subcommands)]).collect())
-        };
-        let mut reads = HashSet::new();
-        add_reads(&described("get", vec![flag("readonly"), flag("fast")], vec![]), &mut reads);
-        add_reads(&described("set", vec![flag("write")], vec![]), &mut reads);
-        let encoding = described("object|encoding", vec![flag("readonly")], vec![]);
-        add_reads(&described("object", vec![], vec![encoding]), &mut reads);
-        add_reads(&Value::Nil, &mut reads);
-        for (statement, expected) in [
-            ("GET $1", true),
-            ("get $1", true),
-            ("SET $1 $2", false),
-            ("OBJECT ENCODING $1", true),
-            ("OBJECT $1", false),
-            ("", false),
-        ] {
-            assert_eq!(Template::of(statement).problem_of_read(&reads).is_none(), expected, "{statement}");
-        }
-    }
-
-    #[test]
-    fn replies_become_rows() {
-        let word = |word: &str| Value::BulkString(word.into());
-        for (reply, columns, expected) in [
-            (Value::Nil, 1, 0),
-            (Value::Int(5), 1, 1),
-            (Value::Array(vec![word("a"), word("b")]), 1, 2),
-            (Value::Array(vec![word("a"), word("b")]), 2, 1),
-            (Value::Array(vec![word("a")]), 2, 1),
-            (Value::Array(vec![Value::Array(vec![word("a")]), Value::Nil]), 1, 2),
-        ] {
-            for keeps_answers in [true, false] {
-                let mut rows = Rows::new();
-                read(&reply, columns, keeps_answers, &mut rows);
-                assert_eq!(rows.len(), expected, "{reply:?}");
-            }
+    fn keys_are_those_of_the_namespace() {
+        let placed = |key: &str| placed(key.into(), "mine").map(|key| String::from_utf8(key).unwrap());
+        assert_eq!(placed("user:1").unwrap(), "mine:user:1");
+        assert_eq!(placed("mine:user:1").unwrap(), "mine:user:1");
+        for marker in ["mark", "mine:mark"] {
+            assert!(placed(marker).unwrap_err().to_string().contains("not sent: mine:mark is the key"));
         }
     }
 }

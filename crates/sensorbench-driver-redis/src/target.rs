@@ -16,6 +16,9 @@ use crate::resp::{Item, next_item, packed};
 
 const DEFAULT_PORT: u16 = 6379;
 
+/// What the key of the marker has behind the namespace.
+pub const MARK_KEY_END: &str = ":mark";
+
 /// How long it may take to connect and log in.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -24,6 +27,8 @@ pub struct Target {
     pub server: Server,
     /// Whether it is a cluster, whose masters are asked for.
     pub is_cluster: bool,
+    /// Whether the URL says which namespace is meant.
+    names_namespace: bool,
     /// Number of the database at the server.
     database: u32,
     tls: Option<Arc<ClientConfig>>,
@@ -58,7 +63,23 @@ impl Target {
         };
         let is_encrypted = server.tls.mode != TlsMode::Off;
         let tls = is_encrypted.then(|| server.tls.client_config(url).map(Arc::new)).transpose()?;
-        Ok(Self { server, is_cluster, database, tls })
+        let names_namespace = url.option("namespace").is_some();
+        Ok(Self { server, is_cluster, names_namespace, database, tls })
+    }
+
+    /// The namespace, where the URL names it.
+    pub fn named_namespace(&self) -> Option<&str> {
+        self.names_namespace.then_some(self.server.namespace.as_str())
+    }
+
+    /// What all keys of a namespace begin with.
+    pub fn prefix_of(namespace: &str) -> String {
+        format!("{namespace}:")
+    }
+
+    /// The key of a namespace's ownership marker.
+    pub fn marker_key_of(namespace: &str) -> String {
+        format!("{namespace}{MARK_KEY_END}")
     }
 
     /// The hosts that the URL names.

@@ -1,7 +1,7 @@
 //! Where records become figures: counts and histograms by interval, phase and operation.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Mutex, MutexGuard, TryLockError};
 
 use sensorbench_driver::ErrorKind;
 use sensorbench_histogram::Latencies;
@@ -142,8 +142,22 @@ impl Recorder {
         self.state.lock().expect("nothing panics under this lock")
     }
 
-    pub fn add(&self, records: &mut Vec<Record>, answers: &mut Vec<Answer>, failures: &mut Vec<Failure>) {
-        let state = &mut *self.lock();
+    pub fn add(&self, batch: &mut Batch) {
+        self.add_to(&mut self.lock(), batch);
+    }
+
+    /// The same unless the control plane is taking something out: true when it was done.
+    fn try_add(&self, batch: &mut Batch) -> bool {
+        match self.state.try_lock() {
+            Ok(mut state) => self.add_to(&mut state, batch),
+            Err(TryLockError::WouldBlock) => return false,
+            Err(TryLockError::Poisoned(_)) => panic!("nothing panics under this lock"),
+        }
+        true
+    }
+
+    fn add_to(&self, state: &mut State, batch: &mut Batch) {
+        let Batch { records, answers, failures } = batch;
         for record in records.iter() {
             let figures = state.figures(record.end_ns / self.interval_ns, self.cells);
             let phase = usize::from(record.phase);
@@ -244,12 +258,16 @@ impl Batch {
     const MAX_RECORDS: usize = 64;
     /// So old may a record become before it is handed over: what a killed run may lose besides operations in flight.
     const MAX_AGE_NS: u64 = 10_000_000;
+    /// So many wait while the control plane takes something out: on a busy machine it may keep the lock for long, and nothing is to start late
+    /// because of that.
+    const MAX_WAITING: usize = 16_384;
 
     #[inline]
     pub fn add(&mut self, record: Record, recorder: &Recorder) {
         self.records.push(record);
         let age_ns = record.end_ns.saturating_sub(self.records[0].end_ns);
-        if self.records.len() >= Self::MAX_RECORDS || age_ns >= Self::MAX_AGE_NS {
+        let is_due = self.records.len() >= Self::MAX_RECORDS || age_ns >= Self::MAX_AGE_NS;
+        if is_due && !recorder.try_add(self) && self.records.len() >= Self::MAX_WAITING {
             self.hand_over(recorder);
         }
     }
@@ -264,7 +282,7 @@ impl Batch {
 
     pub fn hand_over(&mut self, recorder: &Recorder) {
         if !self.records.is_empty() {
-            recorder.add(&mut self.records, &mut self.answers, &mut self.failures);
+            recorder.add(self);
         }
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use sensorbench_driver::{Driver, DriverError, ReplayRequest, runtime};
 use sensorbench_histogram::Latencies;
 
-use crate::clock::{Clock, RealClock, ask_for_exact_wakeups};
+use crate::clock::{Clock, RealClock, ask_for_exact_wakeups, ask_for_short_turns};
 use crate::cpu::{process_cpu_ns, thread_cpu_ns};
 use crate::dispatcher::{Dispatcher, PhaseReport};
 use crate::recorder::{Errors, Figures, Recorded, Recorder, merge_figures, merge_interval};
@@ -281,6 +281,7 @@ impl Drop for Run {
 
 fn replay_on_this_thread(replay: Replay) -> Result<(), DriverError> {
     ask_for_exact_wakeups();
+    ask_for_short_turns();
     runtime()?.block_on(replay::replay(replay));
     Ok(())
 }

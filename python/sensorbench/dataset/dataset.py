@@ -31,6 +31,8 @@ LOG = "log"
 ARTICLES = "articles"
 CPU = "cpu"
 TRAFFIC = "traffic"
+# Relations that the parameters of fitted traffic are drawn from begin with it.
+VALUES_PREFIX = "values_"
 
 MEASUREMENT_SCHEMA = pa.schema(
     [
@@ -171,8 +173,22 @@ class Description(BaseModel):
 
     @property
     def readings(self) -> int:
-        """How many readings there are: measurements, records of a log, or articles."""
-        return sum(self.relations[name].rows for name in readings_of(self.relations).relations)
+        """How many readings there are: measurements, records of a log, or articles; of fitted traffic, rows of the user's own tables."""
+        relations = self._own_tables if TRAFFIC in self.relations else readings_of(self.relations).relations
+        return sum(self.relations[name].rows for name in relations)
+
+    @property
+    def extent(self) -> str:
+        """How much there is, in words."""
+        if TRAFFIC not in self.relations:
+            return f"{self.readings:,} readings"
+        tables, operations = len(self._own_tables), self.relations[TRAFFIC].rows
+        own = f"{self.readings:,} rows in {tables} table{'' if tables == 1 else 's'}"
+        return f"{own}, for {operations} operation{'' if operations == 1 else 's'} of recorded traffic"
+
+    @property
+    def _own_tables(self) -> list[str]:
+        return [name for name in self.relations if name != TRAFFIC and not name.startswith(VALUES_PREFIX)]
 
     @property
     def values(self) -> int:

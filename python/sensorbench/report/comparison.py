@@ -27,6 +27,7 @@ from sensorbench.report.sections import own_sections
 from sensorbench.report.slowdowns import slowdowns
 from sensorbench.report.stall import stall_section
 from sensorbench.results import ComparisonResult
+from sensorbench.results.described import DescribedDataset
 from sensorbench.results.page import (
     Block,
     Card,
@@ -93,7 +94,6 @@ def comparison_page(summary: ComparisonSummary, result: ComparisonResult) -> Pag
 
 # What the rows of a relation are called. A dataset has one of these, or those that lie beside one another.
 _ROWS = {
-    "traffic": "recorded operations",
     "articles": "articles",
     "measurements": "readings",
     "log": "readings",
@@ -104,12 +104,30 @@ _ROWS = {
 }
 
 
+# The dataset of fitted traffic has the user's own tables, which may be called like any other, the operations, and the values of parameters.
+_OPERATIONS, _VALUES = "traffic", "values_"
+
+
+def _extent(dataset: DescribedDataset) -> str:
+    """How much a dataset has."""
+    relations = dataset["relations"]
+    is_fitted = _OPERATIONS in relations
+    names = (
+        [name for name in relations if name != _OPERATIONS and not name.startswith(_VALUES)]
+        if is_fitted
+        else [name for name in _ROWS if name in relations]
+    )
+    rows = formatting.count(sum(relations[name]["rows"] for name in names))
+    if not is_fitted:
+        return f"{rows} {_ROWS[names[0]]}"
+    operations = formatting.counted(relations[_OPERATIONS]["rows"], "operation")
+    return f"{rows} rows in {formatting.counted(len(names), 'table')}, for {operations} of recorded traffic"
+
+
 def _head(summary: ComparisonSummary, repetitions: int) -> list[Block | None]:
     dataset = summary.result.dataset
-    relations = [name for name in _ROWS if name in dataset["relations"]]
-    rows = sum(dataset["relations"][name]["rows"] for name in relations)
     about: Line = [
-        f"{dataset['title']}: {formatting.count(rows)} {_ROWS[relations[0]]}",
+        f"{dataset['title']}: {_extent(dataset)}",
         [", ", Piece("generated, not measured", "strong")] if dataset.get("generated") else "",
         f". {len(summary.variants)} variants, {repetitions} repetitions each, {how_interleaved(summary.result)}. {summary.created.date()}.",
     ]

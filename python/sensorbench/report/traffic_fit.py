@@ -88,7 +88,28 @@ def fit_facts(fit: TrafficFit) -> list[tuple[str, str]]:
             f"{formatting.duration(schedule.length_s)} in {steps}, {formatting.count(rate)} operations per second on average, "
             f"{schedule.arrival} arrivals, concurrency {schedule.concurrency}",
         ),
+        ("not fitted", _not_fitted(fit)),
     ]
+
+
+def _not_fitted(fit: TrafficFit) -> str:
+    """What the recorded sessions had that the experiment has not."""
+    had = fit.not_fitted
+    transactions = (
+        f"{formatting.counted(had.transactions, 'transaction')} with {formatting.percent(had.in_transactions)} of the statements"
+        if had.transactions
+        else "no transactions"
+    )
+    think = had.think_time_s
+    thinking = (
+        f"think times of {formatting.duration(think.median)} (median), {formatting.duration(think.p99)} (p99) between its statements"
+        if think
+        else "no session with two statements"
+    )
+    return (
+        f"{formatting.counted(had.sessions, 'recorded session')} had {transactions} and {thinking}; the experiment is an open loop that sends each "
+        "statement by itself. `sensorbench traffic replay` keeps sessions, transactions and think times"
+    )
 
 
 def described_source(source: FittedSource) -> str:

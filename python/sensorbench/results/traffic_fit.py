@@ -5,6 +5,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from sensorbench.results.traffic import Quantiles
+
 Choice = Literal["uniform", "zipfian", "latest", "sequential", "numbers", "recorded"]
 Verdict = Literal["holds", "does not hold", "undecided"]
 CheckName = Literal["mix", "skew", "burstiness"]
@@ -45,6 +47,20 @@ class LeftOut(_Part):
     statements: int
     share: float = Field(description="Of all statements of the first half.")
     reason: str
+
+
+class NotFitted(_Part):
+    """What the sessions of the first half had, and the experiment has not: each of its statements comes by itself, when the schedule says."""
+
+    sessions: int
+    transactions: int
+    in_transactions: float = Field(
+        description="The share of all statements of the first half, with those that begin and end transactions."
+    )
+    think_time_s: Quantiles | None = Field(
+        description="From the answer to a statement, or from its arrival where the trace has no durations, to the next one of its session. None "
+        "where no session has two statements."
+    )
 
 
 class FittedStep(_Part):
@@ -112,6 +128,7 @@ class TrafficFit(_Part):
     scale_rate: float
     operations: list[FittedOperation]
     left_out: list[LeftOut]
+    not_fitted: NotFitted
     schedule: FittedSchedule = Field(description="Before it is scaled.")
     checks: list[Check]
     rates: list[RatePoint]

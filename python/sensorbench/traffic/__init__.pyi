@@ -12,6 +12,7 @@ from .trace import (
     read_trace,
     statements_file,
 )
+from .workbench import workbench_on_disk
 
 __all__ = [
     "FORMATS",
@@ -30,4 +31,5 @@ __all__ = [
     "record_traffic",
     "recordable",
     "statements_file",
+    "workbench_on_disk",
 ]

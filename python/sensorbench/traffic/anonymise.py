@@ -10,7 +10,6 @@ import hmac
 import json
 import math
 import re
-import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
@@ -31,6 +30,7 @@ from sensorbench.traffic.trace import (
     read_trace,
     statements_file,
 )
+from sensorbench.traffic.workbench import workbench_on_disk
 
 MIN_KEY_BYTES = 16
 Value = str | int | float | bool | None
@@ -47,7 +47,6 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _MIN_LETTERS, _MAX_LETTERS = 12, 24
 _ROUNDS = 8
 _ORDER_GAP = 1 << 10
-_MEMORY = "512MB"
 # Times change places within two hundred years.
 _FIRST_DAY, _DAYS, _DAY = datetime(1900, 1, 1), 73_048, 86_400
 
@@ -235,8 +234,7 @@ def anonymise_trace(folder: Path, key: bytes, out: Path, ordered: Sequence[Seque
     anonymiser = Anonymiser(key)
     out.mkdir(parents=True, exist_ok=True)
     with (
-        tempfile.TemporaryDirectory(prefix="sensorbench-traffic-") as spill,
-        duckdb.connect(config={"memory_limit": _MEMORY, "temp_directory": spill}) as workbench,
+        workbench_on_disk() as workbench,
         StatementWriter(out) as writer,
     ):
         ranks = _Ranks(workbench, statements_file(folder), ordered, key)

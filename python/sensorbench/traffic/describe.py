@@ -1,6 +1,5 @@
 """Figures of a trace. DuckDB computes them over the file; what does not fit into its memory lies on disk meanwhile."""
 
-import tempfile
 from pathlib import Path
 
 import duckdb
@@ -21,6 +20,7 @@ from sensorbench.results.traffic import (
     TransactionFigures,
 )
 from sensorbench.traffic.trace import Trace, read_trace, statements_file
+from sensorbench.traffic.workbench import workbench_on_disk
 
 _MEMORY = "768MB"
 # Windows of the index of dispersion (s), and how many a trace must have of a length for it to say something.
@@ -48,10 +48,7 @@ def describe_trace(folder: Path) -> TrafficDescription:
 
     """
     trace = read_trace(folder)
-    with (
-        tempfile.TemporaryDirectory(prefix="sensorbench-traffic-") as spill,
-        duckdb.connect(config={"memory_limit": _MEMORY, "temp_directory": spill, "preserve_insertion_order": False}) as workbench,
-    ):
+    with workbench_on_disk(_MEMORY, ordered=False) as workbench:
         try:
             return _Describer(workbench, trace, statements_file(folder)).describe()
         except duckdb.Error as error:

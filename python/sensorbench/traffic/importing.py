@@ -25,12 +25,15 @@ from sensorbench.traffic.lexer import (
 )
 from sensorbench.traffic.trace import BATCH_ROWS, STATEMENTS, TRACE_FILE, StatementWriter, Template, TemplateKind, Trace
 
-# Statements that came before are looked up by their text, which is quicker than to read them again; those with literals are mostly new.
-_REMEMBERED = 4096
+# Statements that came before are looked up by their text, which is quicker than to read them again; those with literals are mostly new, and long
+# ones would fill the memory.
+_REMEMBERED, _LONGEST_REMEMBERED = 4096, 4096
+# So much of parameters is kept before rows are written (characters), however few rows that are.
+_MAX_KEPT = 16 << 20
 _MIXED = "mixed"
 
 
-@dataclass
+@dataclass(slots=True)
 class _Session:
     number: int
     statements: int = 0
@@ -90,7 +93,7 @@ class TraceMaker:
         self._sessions: dict[Hashable, _Session] = {}
         self._templates: dict[_Key, _Draft] = {}
         self._remembered: dict[str, list[Lifted]] = {}
-        self._rows = _Rows()
+        self._rows, self._kept = _Rows(), 0
         self._first_us: int | None = None
 
     def add(self, entry: Entry) -> None:
@@ -150,6 +153,8 @@ class TraceMaker:
         found = self._remembered.get(text)
         if found is None:
             found = _parsed(text, dialect)
+            if len(text) > _LONGEST_REMEMBERED:
+                return found
             if len(self._remembered) >= _REMEMBERED:
                 self._remembered.clear()
             self._remembered[text] = found
@@ -171,14 +176,16 @@ class TraceMaker:
         columns["sequence"].append(session.statements)
         columns["transaction"].append(session.transaction_of(lifted.kind))
         columns["template"].append(draft.number)
-        columns["parameters"].append(json.dumps(values, ensure_ascii=False))
+        parameters = json.dumps(values, ensure_ascii=False)
+        self._kept += len(parameters)
+        columns["parameters"].append(parameters)
         columns["duration"].append(entry.duration_s if is_last else None)
         columns["rows"].append(entry.rows if is_last else None)
         columns["error"].append(entry.error if is_last else None)
         session.statements += 1
-        if len(columns["at"]) >= BATCH_ROWS:
+        if len(columns["at"]) >= BATCH_ROWS or self._kept >= _MAX_KEPT:
             self._writer.write(self._rows.batch())
-            self._rows = _Rows()
+            self._rows, self._kept = _Rows(), 0
 
     def _draft(self, entry: Entry, lifted: Lifted, types: tuple[str, ...]) -> _Draft:
         key = _Key(lifted.statement, entry.keyspace, entry.consistency)

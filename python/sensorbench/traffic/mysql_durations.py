@@ -4,19 +4,17 @@ The general log has a statement when it arrives, the slow log when it has ended.
 of that text in the other. Both may be longer than the memory: DuckDB joins them on disk.
 """
 
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
 
 import duckdb
 import pyarrow as pa
 
 from sensorbench.traffic.entries import Entry
 from sensorbench.traffic.trace import BATCH_ROWS
+from sensorbench.traffic.workbench import workbench_on_disk
 
-_MEMORY = "512MB"
 _STATEMENTS = pa.schema([("id", pa.int64()), ("at", pa.int64()), ("session", pa.string()), ("statement", pa.string())])
 _ENDED = pa.schema(
     [("id", pa.int64()), ("session", pa.string()), ("statement", pa.string()), ("us", pa.int64()), ("sent", pa.int64())]
@@ -40,10 +38,7 @@ class Ended:
 
 def with_durations(arrived: Iterator[Entry], ended: Iterator[Ended]) -> Iterator[Entry]:
     """The statements of a general log in their order, with what a slow log says of them where it has them."""
-    with (
-        tempfile.TemporaryDirectory(prefix="sensorbench-traffic-") as place,
-        duckdb.connect(Path(place) / "logs.duckdb", config={"memory_limit": _MEMORY, "temp_directory": place}) as workbench,
-    ):
+    with workbench_on_disk(file="logs.duckdb") as workbench:
         rows_of_arrived = ((number, entry.at_us, str(entry.session), entry.statement) for number, entry in enumerate(arrived))
         rows_of_ended = ((number, end.session, end.statement, end.took_us, end.rows) for number, end in enumerate(ended))
         _store(workbench, "arrived", _STATEMENTS, rows_of_arrived)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, timezone
+from functools import lru_cache
 from pathlib import Path
 
 from sensorbench.errors import UsageError
@@ -231,19 +232,36 @@ def _records(path: Path) -> Iterator[tuple[int, str]]:
 
 def _time_us(text: str, path: Path, line: int) -> int:
     """A time as PostgreSQL writes it: 2026-11-26 21:20:01.123 UTC."""
-    try:
-        local = datetime.fromisoformat(text[:23])
-    except ValueError:
-        raise UsageError(f"{path}:{line}: {text[:40]!r} is no time; expected 2026-11-26 21:20:01.123 UTC") from None
     zone = text[23:].strip()
-    offset = _OFFSET.fullmatch(zone)
-    if zone in {"UTC", "GMT", "Z"}:
-        its_zone: timezone = UTC
-    elif offset:
-        shift = timedelta(hours=int(offset[2]), minutes=int(offset[3] or 0))
-        its_zone = timezone(shift if offset[1] == "+" else -shift)
-    else:
+    its_zone = _zone(zone)
+    try:
+        at_us = _second_us(text[:19], its_zone or UTC) + _MS[text[19:23]]
+    except (ValueError, KeyError):
+        raise UsageError(f"{path}:{line}: {text[:40]!r} is no time; expected 2026-11-26 21:20:01.123 UTC") from None
+    if its_zone is None:
         raise UsageError(
             f"{path}:{line}: time zone {zone or 'none'} is ambiguous; expected UTC: set log_timezone to UTC and record again"
         )
-    return round(local.replace(tzinfo=its_zone).timestamp() * 1e6)
+    return at_us
+
+
+# A log has many lines of the same second.
+_MS = {f".{ms:03d}": ms * 1000 for ms in range(1000)}
+
+
+@lru_cache(64)
+def _second_us(text: str, zone: timezone) -> int:
+    """A time without a fraction. Raises ValueError."""
+    return round(datetime.strptime(text, "%Y-%m-%d %H:%M:%S").replace(tzinfo=zone).timestamp()) * 1_000_000
+
+
+@lru_cache(64)
+def _zone(name: str) -> timezone | None:
+    """A time zone as PostgreSQL writes it; None for one that may be several."""
+    if name in {"UTC", "GMT", "Z"}:
+        return UTC
+    offset = _OFFSET.fullmatch(name)
+    if not offset:
+        return None
+    shift = timedelta(hours=int(offset[2]), minutes=int(offset[3] or 0))
+    return timezone(shift if offset[1] == "+" else -shift)

@@ -22,8 +22,10 @@ TRACE_FILE, STATEMENTS_FILE = "trace.json", "statements.parquet"
 _UNSORTED_FILE = "statements.parquet.unfinished"
 TemplateKind = Literal["read", "write", "begin", "commit", "rollback", "other"]
 ParameterType = Literal["number", "text", "boolean", "null", "mixed"]
-# Rows that are decoded, or kept before they are written, at a time.
+# Rows that are decoded, or kept before they are handed on, at a time.
 BATCH_ROWS = 16_384
+# Rows that are compressed together: whoever reads or writes a file has a description of each such group in memory.
+_GROUP_ROWS, _GROUP_BYTES = 131_072, 64 << 20
 _SORT_MEMORY = "512MB"
 
 # The columns of `statements.parquet`:
@@ -109,10 +111,41 @@ def read_statements(folder: Path) -> Iterator[pa.RecordBatch]:
             missing = [name for name in STATEMENTS.names if name not in file.schema_arrow.names]
             if missing:
                 raise UsageError(f"{path}: column {missing[0]} is missing; expected the columns of a trace")
-            for batch in file.iter_batches(BATCH_ROWS, columns=STATEMENTS.names):
-                yield batch.cast(STATEMENTS)
+            # A batch over several groups could be larger than memory allows where rows are long.
+            for group in range(file.num_row_groups):
+                for batch in file.iter_batches(BATCH_ROWS, row_groups=[group], columns=STATEMENTS.names):
+                    yield batch.cast(STATEMENTS)
     except (OSError, pa.ArrowException) as error:
         raise UsageError(f"{path}: {error}") from None
+
+
+class _GroupWriter:
+    """Writes rows to a file in groups: as many as are worth it, and no more than the memory may take where they are long."""
+
+    def __init__(self, path: Path) -> None:
+        self._writer = pq.ParquetWriter(path, STATEMENTS, compression="zstd")
+        self._waiting: list[pa.RecordBatch] = []
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Adds rows."""
+        self._waiting.append(batch)
+        rows, size = sum(each.num_rows for each in self._waiting), sum(each.nbytes for each in self._waiting)
+        if rows >= _GROUP_ROWS or size >= _GROUP_BYTES:
+            self._write_group()
+
+    def finish(self) -> None:
+        """Writes what is not written yet, and ends the file."""
+        self._write_group()
+        self.close()
+
+    def close(self) -> None:
+        """Ends the file as it is."""
+        self._writer.close()
+
+    def _write_group(self) -> None:
+        if self._waiting:
+            self._writer.write_table(pa.Table.from_batches(self._waiting, STATEMENTS), _GROUP_ROWS)
+            self._waiting = []
 
 
 class StatementWriter:
@@ -122,7 +155,7 @@ class StatementWriter:
 
     def __init__(self, folder: Path) -> None:
         self._path, self._unsorted = statements_file(folder), folder / _UNSORTED_FILE
-        self._writer = pq.ParquetWriter(self._unsorted, STATEMENTS, compression="zstd")
+        self._writer = _GroupWriter(self._unsorted)
         self._last_us: int | None = None
         self._is_sorted = True
         self.rows = 0
@@ -131,10 +164,12 @@ class StatementWriter:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
-        self._writer.close()
         if error is not None:
+            self._writer.close()
             self._unsorted.unlink(missing_ok=True)
-        elif self._is_sorted:
+            return
+        self._writer.finish()
+        if self._is_sorted:
             self._unsorted.replace(self._path)
         else:
             self._sort()
@@ -148,7 +183,7 @@ class StatementWriter:
         self._is_sorted &= bool(times[0] >= before and (times[1:] >= times[:-1]).all())
         self._last_us = int(times[-1])
         self.rows += batch.num_rows
-        self._writer.write_batch(batch)
+        self._writer.write(batch)
 
     def _sort(self) -> None:
         """DuckDB sorts on disk what does not fit into its memory."""
@@ -159,8 +194,8 @@ class StatementWriter:
             in_order = workbench.sql(
                 f'SELECT {columns} FROM read_parquet(?) ORDER BY "at", session, sequence', params=[str(self._unsorted)]
             )
-            reader = in_order.to_arrow_reader(BATCH_ROWS)
-            with pq.ParquetWriter(self._path, STATEMENTS, compression="zstd") as writer:
-                for batch in reader:
-                    writer.write_batch(batch.cast(STATEMENTS))
+            writer = _GroupWriter(self._path)
+            for batch in in_order.to_arrow_reader(BATCH_ROWS):
+                writer.write(batch.cast(STATEMENTS))
+            writer.finish()
         self._unsorted.unlink()

@@ -56,6 +56,13 @@ pub fn data_error(place: &str, table: &str, error: Error) -> DriverError {
     DriverError::Data(format!("table {table}: {}{}", describe(&error), line.unwrap_or_default()))
 }
 
+const UNREACHED: &str = "check host and port, that the server runs, and the options tls= and ca=";
+
+/// The server at `place` that could not be reached.
+pub fn not_reached(place: &str, error: &std::io::Error) -> DriverError {
+    DriverError::Connection(format!("{place}: error connecting to server: {error}; {UNREACHED}"))
+}
+
 /// A connection that the server at `place` did not take.
 ///
 /// `is_login` says that it means user and password; `ignored` why the password file was not read.
@@ -75,7 +82,7 @@ pub fn not_connected(place: &str, scheme: &str, is_login: bool, ignored: Option<
         Some(&SqlState::INVALID_CATALOG_NAME) => format!("name a database that is there, as {scheme}://HOST/DATABASE"),
         Some(&SqlState::TOO_MANY_CONNECTIONS) => "give a smaller connections=, or raise the server's max_connections".to_owned(),
         Some(_) => "the server answers but takes no connection".to_owned(),
-        None => "check host and port, that the server runs, and the options tls= and ca=".to_owned(),
+        None => UNREACHED.to_owned(),
     };
     DriverError::Connection(format!("{place}: {described}; {advice}"))
 }

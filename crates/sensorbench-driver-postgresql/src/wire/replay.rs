@@ -18,7 +18,8 @@ use serde_json::Value as Json;
 use tokio_postgres::{Client, Error, Row, Statement};
 
 use super::errors;
-use super::target::{CONTROL, Target};
+use super::opener::Opener;
+use super::target::{Place, Target};
 
 /// The server then refuses what changes data, whatever a statement looks like.
 const READ_ONLY: &str = "-c default_transaction_read_only=on";
@@ -26,17 +27,24 @@ const READ_ONLY: &str = "-c default_transaction_read_only=on";
 /// Makes connections that see the tables that the recorded ones saw: those of the database's own search path, or of the namespace
 /// where the URL names one.
 pub struct Replayer {
-    pub target: Arc<Target>,
-    pub request: Arc<ReplayRequest>,
+    target: Arc<Target>,
+    request: Arc<ReplayRequest>,
+    opener: Opener,
+}
+
+impl Replayer {
+    pub fn of(target: Arc<Target>, request: ReplayRequest) -> Result<Self, DriverError> {
+        let opener = Opener::start(target.clone(), if request.read_only { READ_ONLY } else { "" })?;
+        Ok(Self { target, request: Arc::new(request), opener })
+    }
 }
 
 impl ReplayConnector for Replayer {
     fn connect(&self) -> LocalBoxFuture<'_, Result<Box<dyn ReplayConnection>, DriverError>> {
         Box::pin(async move {
-            let read_only = if self.request.read_only { READ_ONLY } else { "" };
-            let client = self.target.connect_as_recorded(CONTROL, read_only).await?;
-            let session =
-                Session { target: self.target.clone(), request: self.request.clone(), client, prepared: RefCell::default() };
+            let (client, place) = self.opener.open().await?;
+            let (target, request) = (self.target.clone(), self.request.clone());
+            let session = Session { target, request, client, place, prepared: RefCell::default() };
             Ok(Box::new(session) as Box<dyn ReplayConnection>)
         })
     }
@@ -46,6 +54,7 @@ struct Session {
     target: Arc<Target>,
     request: Arc<ReplayRequest>,
     client: Client,
+    place: Place,
     /// Statements of the templates that the session has used.
     prepared: RefCell<HashMap<usize, Statement>>,
 }
@@ -66,7 +75,7 @@ impl ReplayConnection for Session {
     }
 
     fn cancel(&self) -> LocalBoxFuture<'_, ()> {
-        Box::pin(self.target.cancel(self.client.cancel_token()))
+        Box::pin(self.target.cancel_at(self.client.cancel_token(), &self.place))
     }
 
     fn is_lost(&self) -> bool {

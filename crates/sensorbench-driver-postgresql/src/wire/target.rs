@@ -1,14 +1,19 @@
 //! Where the server is, and how connections to it are made.
 
+use std::convert::Infallible;
 use std::hash::{BuildHasher, RandomState};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use sensorbench_driver::{DriverError, Server, TargetUrl, TlsMode};
+use tokio::net::lookup_host;
 use tokio::time::timeout;
 use tokio_postgres::config::SslMode;
-use tokio_postgres::{CancelToken, Client, Config};
+use tokio_postgres::tls::MakeTlsConnect;
+use tokio_postgres::{CancelToken, Client, Config, Connection, Error};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
+use super::stream::{Move, PortableStream, connected_to};
 use super::{errors, password_file};
 use crate::dialect::Dialect;
 
@@ -72,31 +77,74 @@ impl Target {
         self.connected(name, self.config.clone()).await
     }
 
-    /// The same with the tables that the database's own search path finds, unless the URL names a namespace. `settings` are added.
-    pub async fn connect_as_recorded(&self, name: &str, settings: &str) -> Result<Client, DriverError> {
+    /// Opens one for whoever asks on another thread, where [`Opened::moved`] is to be told. Like [`Self::connect`], but with the tables that the
+    /// database's own search path finds, unless the URL names a namespace. `settings` are added.
+    pub async fn open_as_recorded(&self, name: &str, settings: &str) -> Result<Opened, DriverError> {
         let mut config = self.config.clone();
         let of_url = if self.url.option("namespace").is_some() { config.get_options().unwrap_or_default() } else { "" };
         let options = format!("{of_url} {settings}");
-        config.options(options.trim());
-        self.connected(name, config).await
+        config.options(options.trim()).application_name(name);
+        let mut refused = None;
+        for (host, port) in &self.server.hosts {
+            let opened = timeout(CONNECT_TIMEOUT, self.open_at(host, *port, &config)).await;
+            match opened.unwrap_or_else(|_| Err(self.no_answer(CONNECT_TIMEOUT))) {
+                Ok(opened) => return Ok(opened),
+                Err(error) => refused = Some(error),
+            }
+        }
+        Err(refused.unwrap_or_else(|| DriverError::Url("the URL names no host".to_owned())))
+    }
+
+    async fn open_at(&self, host: &str, port: u16, config: &Config) -> Result<Opened, DriverError> {
+        let unreached = |error| errors::not_reached(&self.place, &error);
+        let mut refused = None;
+        for address in lookup_host((host, port)).await.map_err(unreached)? {
+            match connected_to(address).await {
+                Ok(stream) => {
+                    let (stream, moved) = PortableStream::of(stream);
+                    let logged_in = config.connect_raw(stream, self.encryption(host)).await;
+                    let (client, connection) = logged_in.map_err(|error| self.not_connected(&error))?;
+                    return Ok(Opened { client, connection, moved, place: Place { host: host.to_owned(), address } });
+                }
+                Err(error) => refused = Some(error),
+            }
+        }
+        let nowhere = || std::io::Error::other(format!("{host} has no address"));
+        Err(unreached(refused.unwrap_or_else(nowhere)))
+    }
+
+    fn encryption(&self, host: &str) -> Encryption {
+        let made: Result<_, Infallible> = MakeTlsConnect::<PortableStream>::make_tls_connect(&mut self.tls.clone(), host);
+        made.unwrap_or_else(|never| match never {})
     }
 
     async fn connected(&self, name: &str, mut config: Config) -> Result<Client, DriverError> {
         config.application_name(name);
         let limit = CONNECT_TIMEOUT * config.get_hosts().len() as u32;
         let connected = timeout(limit, config.connect(self.tls.clone())).await.map_err(|_| self.no_answer(limit))?;
-        let (client, connection) = connected.map_err(|error| {
-            let is_login = error.as_db_error().is_some_and(|refusal| self.dialect.refuses_login(refusal));
-            errors::not_connected(&self.place, self.dialect.about().name, is_login, self.ignored.as_deref(), &error)
-        })?;
+        let (client, connection) = connected.map_err(|error| self.not_connected(&error))?;
         // Whoever waits for an answer is told when it ends; nobody else needs to know.
         tokio::spawn(connection);
         Ok(client)
     }
 
+    fn not_connected(&self, error: &Error) -> DriverError {
+        let is_login = error.as_db_error().is_some_and(|refusal| self.dialect.refuses_login(refusal));
+        errors::not_connected(&self.place, self.dialect.about().name, is_login, self.ignored.as_deref(), error)
+    }
+
     /// Asks the server to end what a connection executes. That it could not be reached is no error: then the connection is lost, too.
     pub async fn cancel(&self, token: CancelToken) {
         let _ = timeout(CONNECT_TIMEOUT, token.cancel_query(self.tls.clone())).await;
+    }
+
+    /// The same of a connection that was opened for another thread.
+    pub async fn cancel_at(&self, token: CancelToken, place: &Place) {
+        let cancelled = async {
+            let stream = connected_to(place.address).await?;
+            Ok::<_, std::io::Error>(token.cancel_query_raw(stream, self.encryption(&place.host)).await)
+        };
+        let _ = timeout(CONNECT_TIMEOUT, cancelled).await;
     }
 
     fn no_answer(&self, limit: Duration) -> DriverError {
@@ -106,6 +154,24 @@ impl Target {
             limit.as_secs()
         ))
     }
+}
+
+type Encryption = <MakeRustlsConnect as MakeTlsConnect<PortableStream>>::TlsConnect;
+
+/// A connection that is logged in, for another thread.
+pub struct Opened {
+    pub client: Client,
+    /// What keeps it going.
+    pub connection: Connection<PortableStream, <MakeRustlsConnect as MakeTlsConnect<PortableStream>>::Stream>,
+    /// To be told on the thread that keeps it going.
+    pub moved: Move,
+    pub place: Place,
+}
+
+/// Where a connection leads, for a second one that asks the server to end what the first one executes.
+pub struct Place {
+    host: String,
+    address: SocketAddr,
 }
 
 /// Takes the password out of PostgreSQL's password file, where nothing else has one. Returns why the file was not read.

@@ -46,8 +46,9 @@ pub(super) struct Handed {
     pub in_time: bool,
 }
 
-/// Executes the statements of one session until there are no more, then closes its connection.
-pub(super) async fn run(sessions: Rc<Sessions>, number: u32, mut queue: UnboundedReceiver<Handed>) {
+/// Executes the statements of one session until there are no more, then closes its connection. `late_ns`: how much later than it should
+/// the replayer opened the session.
+pub(super) async fn run(sessions: Rc<Sessions>, number: u32, late_ns: u64, mut queue: UnboundedReceiver<Handed>) {
     let connection = sessions.connector.connect().await;
     let mut session = Session {
         sessions: &sessions,
@@ -55,7 +56,7 @@ pub(super) async fn run(sessions: Rc<Sessions>, number: u32, mut queue: Unbounde
         connection: Some(connection),
         begun: None,
         lost: None,
-        free_in_time_ns: 0,
+        free_in_time_ns: sessions.clock.now_ns().saturating_sub(late_ns),
         rows: Rows::default(),
     };
     while let Some(handed) = queue.recv().await {
@@ -79,8 +80,9 @@ struct Session<'a> {
     begun: Option<i64>,
     /// The transaction that did not begin, or was lost with its connection. Outside of it, what is left of it would be something else.
     lost: Option<i64>,
-    /// When the last statement would have ended if the replayer had never been late: what a statement starts later than this, and
-    /// than its intended start, is the replayer's own lag. What is before this, the target made late.
+    /// When the session would be free for the next statement if the replayer had never been late: its connection open, and the statement
+    /// before answered. What a statement starts later than this, and than its intended start, is the replayer's own lag. What is before
+    /// this, the target made late.
     free_in_time_ns: u64,
     rows: Rows,
 }
@@ -90,7 +92,10 @@ impl Session<'_> {
         let sessions = self.sessions;
         let is_lost = handed.statement.transaction.is_some() && self.lost == handed.statement.transaction;
         if self.connection.is_none() && !is_lost {
+            let begun_ns = sessions.clock.now_ns();
             self.connection = Some(sessions.connector.connect().await);
+            let took_ns = sessions.clock.now_ns() - begun_ns;
+            self.free_in_time_ns = self.start_in_time(&handed).unwrap_or(begun_ns) + took_ns;
         }
         sessions.shared.dispatcher.count_started();
         let start_ns = sessions.clock.now_ns();
@@ -139,6 +144,12 @@ impl Session<'_> {
         self.end(handed, start_ns, result);
     }
 
+    /// When a statement would have started if the replayer had never been late; None where the target kept it from handing the statement over, or
+    /// there is no clock.
+    fn start_in_time(&self, handed: &Handed) -> Option<u64> {
+        handed.intended_start_ns.filter(|_| handed.in_time).map(|intended_ns| intended_ns.max(self.free_in_time_ns))
+    }
+
     /// Puts down what became of a statement.
     fn end(&mut self, handed: &Handed, start_ns: u64, result: Result<u64, DriverError>) {
         let sessions = self.sessions;
@@ -147,7 +158,8 @@ impl Session<'_> {
             (Err(_), Some(transaction)) if self.begun != Some(transaction) => self.lost = Some(transaction),
             _ => {}
         }
-        let mut end_ns = sessions.clock.now_ns();
+        let free_ns = sessions.clock.now_ns();
+        let mut end_ns = free_ns;
         let outcome = Outcome::of(&result.as_ref().map(|_| ()).map_err(Clone::clone));
         if outcome == Outcome::Timeout {
             end_ns = start_ns + sessions.shared.plan.timeout_ns;
@@ -161,11 +173,10 @@ impl Session<'_> {
         if let Err(error) = result {
             batch.add_failure(Failure { phase: 0, operation, error });
         }
-        let own_lag_ns = handed.intended_start_ns.filter(|_| handed.in_time).map(|intended_start_ns| {
-            let start_in_time_ns = intended_start_ns.max(self.free_in_time_ns);
-            self.free_in_time_ns = start_in_time_ns + (end_ns - start_ns);
-            start_ns.saturating_sub(start_in_time_ns)
-        });
+        let start_in_time_ns = self.start_in_time(handed);
+        let own_lag_ns = start_in_time_ns.map(|start_in_time_ns| start_ns.saturating_sub(start_in_time_ns));
+        // A statement that was given up keeps its session until the server has ended it.
+        self.free_in_time_ns = free_ns - own_lag_ns.unwrap_or(0);
         let intended_start_ns = handed.intended_start_ns.unwrap_or(start_ns).min(start_ns);
         let slot = self.number;
         let record = Record { phase: 0, operation, slot, outcome, own_lag_ns, k, intended_start_ns, start_ns, end_ns, rows };

@@ -135,7 +135,7 @@ impl CopyReader {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::sync::Arc;
 
     use arrow_array::{ArrayRef, Int32Array, Int64Array, LargeStringArray, RecordBatchIterator, TimestampMicrosecondArray};
@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     /// Rows of time (µs), session and template.
-    fn reader(rows: &[(i64, i32, i32)]) -> TraceReader {
+    pub fn reader(rows: &[(i64, i32, i32)]) -> TraceReader {
         let columns: [(&str, ArrayRef); 5] = [
             ("at", Arc::new(TimestampMicrosecondArray::from_iter_values(rows.iter().map(|row| row.0)))),
             ("session", Arc::new(Int32Array::from_iter_values(rows.iter().map(|row| row.1)))),
@@ -156,7 +156,7 @@ mod tests {
         Box::new(RecordBatchIterator::new([Ok(batch.clone())], batch.schema()))
     }
 
-    fn plan(copies: &[u64]) -> ReplayPlan {
+    pub fn plan(copies: &[u64]) -> ReplayPlan {
         let template = |name: &str| serde_json::json!({"name": name, "statement": "SELECT $1"});
         let copies: Vec<_> = copies.iter().map(|delay_us| serde_json::json!({"delay_us": delay_us})).collect();
         serde_json::from_value(serde_json::json!({

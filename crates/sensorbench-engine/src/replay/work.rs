@@ -84,6 +84,7 @@ pub(crate) async fn replay(replay: Replay) {
         announced: 0,
         handed: HashMap::new(),
         opened: 0,
+        held_up_until_ns: 0,
     };
     LocalSet::new()
         .run_until(async {
@@ -126,6 +127,9 @@ struct Dispatch {
     handed: HashMap<(u32, i32), Line>,
     /// Sessions that were opened so far.
     opened: u32,
+    /// Until then the target kept statements from being handed over: by connections that it did not free, or statements that it did not answer.
+    /// Whatever came before that is late because of it, whichever session it is of.
+    held_up_until_ns: u64,
 }
 
 impl Dispatch {
@@ -176,33 +180,35 @@ impl Dispatch {
                 if self.sessions.open.get() >= self.limit {
                     return;
                 }
-                self.open(session);
+                self.open(session, 0);
             }
             self.announced += 1;
         }
     }
 
-    fn open(&mut self, session: (u32, i32)) {
+    /// Opens a session, so much later than it should be because of the replayer.
+    fn open(&mut self, session: (u32, i32), late_ns: u64) {
         let (sender, queue) = unbounded_channel();
         self.handed.insert(session, Line { sender, left: self.lengths[session.0 as usize][&session.1] });
         self.sessions.open.set(self.sessions.open.get() + 1);
-        spawn_local(session::run(self.sessions.clone(), self.opened, queue));
+        spawn_local(session::run(self.sessions.clone(), self.opened, late_ns, queue));
         self.opened += 1;
     }
 
     async fn hand_over_next(&mut self, intended_start_ns: u64) {
         let session = self.ahead[0].session;
         let is_known = self.handed.contains_key(&session);
-        let mut in_time = true;
         while (!is_known && self.sessions.open.get() >= self.limit) || self.sessions.queued.get() >= MAX_QUEUED {
-            in_time = false;
             let _ = timeout(SLICE, self.sessions.changed.notified()).await;
             if self.sessions.shared.dispatcher.is_stopped() {
                 return;
             }
+            self.held_up_until_ns = self.sessions.clock.now_ns();
         }
+        let in_time = intended_start_ns >= self.held_up_until_ns;
         if !is_known {
-            self.open(session);
+            let late_ns = if in_time { self.sessions.clock.now_ns().saturating_sub(intended_start_ns) } else { 0 };
+            self.open(session, late_ns);
         }
         let Some(statement) = self.ahead.pop_front() else { return };
         self.announced = self.announced.saturating_sub(1);
@@ -215,5 +221,86 @@ impl Dispatch {
         if line.left == 0 {
             self.handed.remove(&session);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use futures::future::LocalBoxFuture;
+    use sensorbench_driver::{DriverError, Literal, ReplayConnection, Rows, runtime};
+    use tokio::time::sleep;
+
+    use super::super::source::tests::{plan, reader};
+    use super::*;
+    use crate::ReadyPlan;
+    use crate::dispatcher::Dispatcher;
+    use crate::record::Record;
+
+    /// Takes longer to connect than there is time before the first statement, and answers at once.
+    struct SlowToConnect;
+
+    const CONNECTS_IN: Duration = Duration::from_nanos(LEAD_NS + 200_000_000);
+
+    impl ReplayConnector for SlowToConnect {
+        fn connect(&self) -> LocalBoxFuture<'_, Result<Box<dyn ReplayConnection>, DriverError>> {
+            Box::pin(async {
+                sleep(CONNECTS_IN).await;
+                Ok(Box::new(AnswersAtOnce) as Box<dyn ReplayConnection>)
+            })
+        }
+    }
+
+    struct AnswersAtOnce;
+
+    impl ReplayConnection for AnswersAtOnce {
+        fn execute<'a>(&'a self, _: usize, _: &'a [Literal], _: &'a mut Rows) -> LocalBoxFuture<'a, Result<u64, DriverError>> {
+            Box::pin(async { Ok(0) })
+        }
+
+        fn cancel(&self) -> LocalBoxFuture<'_, ()> {
+            Box::pin(async {})
+        }
+
+        fn is_lost(&self) -> bool {
+            false
+        }
+    }
+
+    /// The records of a replay of rows of time (µs), session and template, on one connection.
+    fn replayed(rows: &[(i64, i32, i32)], lengths: SessionLengths) -> Vec<Record> {
+        let replayed = plan(&[0]);
+        let statements = rows.len() as u64;
+        let mut ready = ReadyPlan::new(replayed.as_run(statements), &[]).unwrap();
+        ready.open_loop = vec![true];
+        let recorder = Arc::new(Recorder::new(&ready));
+        let dispatcher = Dispatcher::of_replay(replayed.phase.clone());
+        let shared = Arc::new(Shared { plan: ready, dispatcher, cancelled: Arc::new(AtomicBool::new(false)) });
+        runtime().unwrap().block_on(replay(Replay {
+            plan: replayed,
+            lengths: vec![lengths],
+            readers: vec![reader(rows)],
+            connector: Box::new(SlowToConnect),
+            shared,
+            recorder: recorder.clone(),
+            clock: RealClock::default(),
+            statements,
+            failure: Arc::default(),
+        }));
+        recorder.take(u64::MAX).log
+    }
+
+    #[test]
+    fn what_waits_for_a_connection_is_late_because_of_the_target() {
+        // The second session has no connection before the first one ends.
+        let log = replayed(&[(0, 7, 0), (2000, 7, 0), (6000, 8, 0)], [(7, 2), (8, 1)].into());
+        assert_eq!(log.iter().map(|record| record.k).collect::<Vec<_>>(), [0, 1, 2]);
+        for record in &log {
+            assert!(record.schedule_lag_ns() > 150_000_000, "{record:?}");
+            assert!(record.own_lag_ns.unwrap_or(0) < 50_000_000, "{record:?}");
+        }
+        // Of those that came while the replay was held up nothing can be said.
+        assert!(log.iter().map(|record| record.own_lag_ns.is_some()).eq([true, true, false]), "{log:?}");
     }
 }

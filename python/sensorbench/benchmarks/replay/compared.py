@@ -3,10 +3,9 @@
 from collections.abc import Collection
 from pathlib import Path
 
-import duckdb
-
 from sensorbench.results import RunResult
 from sensorbench.results.replay import ComparedAnswers, ComparedTemplate, ReplayComparison
+from sensorbench.traffic import workbench_on_disk
 
 # The log and the trace are joined by the number of the statement's row, of all copies: in DuckDB, whose memory does not grow with their length.
 _COMPARED = """
@@ -58,7 +57,7 @@ def compare(statements: Path, rows: int, writes: Collection[int], run: RunResult
     log = run.folder / "operations.parquet"
     if not log.exists():
         return ReplayComparison(templates=[])
-    with duckdb.connect() as workbench:
+    with workbench_on_disk(ordered=False) as workbench:
         values = {"statements": str(statements), "log": str(log), "rows": max(1, rows), "writes": list(writes)}
         found = workbench.execute(_COMPARED, values).fetchall()
     names = run.manifest.operations
@@ -104,7 +103,7 @@ def compare_answers(first: RunResult, second: RunResult) -> list[ComparedAnswers
     logs = [run.folder / "answers.parquet" for run in (first, second)]
     if not all(log.exists() for log in logs):
         return []
-    with duckdb.connect() as workbench:
+    with workbench_on_disk(ordered=False) as workbench:
         found = workbench.execute(_ANSWERS, {"first": str(logs[0]), "second": str(logs[1])}).fetchall()
     return [
         ComparedAnswers(template=first.manifest.operations[number], compared=compared, rows_differ=rows, values_differ=values)

@@ -1,6 +1,7 @@
 """The plan of a replay, and what is refused of it before anything is sent."""
 
 import json
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ from sensorbench.schemas import Schema
 from sensorbench.schemas.schema_file import SchemaFile
 from sensorbench.traffic import Trace, read_trace, statements_file
 
+# Figures over time are of intervals of a second, in a long replay of longer ones: a report shows no more of them than this.
+_MAX_INTERVALS = 3600
 # Later than this after its intended start, a statement counts as late (ms).
 LATE_AFTER_MS = 1.0
 # Of what is not read, transaction control changes nothing by itself, if it has no words but these, and numbers: READ WRITE would take back
@@ -110,6 +113,12 @@ class ReplayWork:
         """How many statements are replayed, of all copies."""
         return sum(int(self.sessions.statements[self.sessions.chosen(copy.share)].sum()) for copy in self.copies)
 
+    @property
+    def interval_s(self) -> float:
+        """How long the intervals of figures are."""
+        length_s = self.sessions.length_s / self.options.speed if self.options.speed else 0.0
+        return max(1.0, float(math.ceil(length_s / _MAX_INTERVALS)))
+
     def engine_plan(self) -> ReplayEnginePlan:
         """The plan for the engine."""
         return {
@@ -121,7 +130,7 @@ class ReplayWork:
             "left_out": self.left_out,
             "connections": self.connections,
             "timeout_s": self.options.timeout,
-            "interval_s": 1.0,
+            "interval_s": self.interval_s,
             "late_after_ms": LATE_AFTER_MS,
             "keeps_answers": self.other is not None,
             "read_only": self.writes == "none",

@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sensorbench.errors import UsageError
-from sensorbench.traffic import STATEMENTS, read_statements
+from sensorbench.traffic import STATEMENTS, read_statements, workbench_on_disk
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Sessions:
 
 def sessions_of(statements: Path, left_out: Collection[int]) -> Sessions:
     """The sessions of a file of statements, without statements of the templates of some numbers. Raises UsageError."""
-    with duckdb.connect() as workbench:
+    with workbench_on_disk(ordered=False) as workbench:
         try:
             whole = workbench.execute(
                 'SELECT count(*), coalesce(min(epoch_us("at")), 0), coalesce(max(epoch_us("at")), 0) FROM read_parquet(?)',
@@ -66,7 +66,7 @@ def sessions_of(statements: Path, left_out: Collection[int]) -> Sessions:
 
 def counts_of_templates(statements: Path) -> dict[int, int]:
     """How many statements of a file each template has, by its number. Raises UsageError."""
-    with duckdb.connect() as workbench:
+    with workbench_on_disk(ordered=False) as workbench:
         try:
             counted = "SELECT template, count(*) FROM read_parquet(?) GROUP BY template"
             return dict(workbench.execute(counted, [str(statements)]).fetchall())

@@ -42,7 +42,7 @@ class UserWorkload(Work):
         dataset = comparison.dataset.describe()
         weights = {name: self._ready.comparison.workload.mix[name] for name in names}
         self.described = {
-            "data": f"{dataset.title}: {dataset.readings:,} readings",
+            "data": f"{dataset.title}: {dataset.extent}",
             "records": dataset.readings,
             "mix": {name: weight / sum(weights.values()) for name, weight in weights.items()},
             "choice": None,

@@ -10,14 +10,13 @@ from pathlib import Path
 
 import duckdb
 
-from sensorbench.dataset.dataset import TRAFFIC
+from sensorbench.dataset.dataset import TRAFFIC, VALUES_PREFIX
 from sensorbench.errors import UsageError
 from sensorbench.schemas.types import ValueType, canonical_columns
 from sensorbench.traffic.fit.statements import bare
 from sensorbench.traffic.lexer import Dialect, split_statements
 
 TABLES_FILE = "schema.sql"
-VALUES_PREFIX = "values_"
 _READERS = {".csv": "read_csv", ".tsv": "read_csv", ".parquet": "read_parquet"}
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _CASTS = {"TIMESTAMP WITH TIME ZONE": "TIMESTAMP", "HUGEINT": "DOUBLE", "UBIGINT": "BIGINT", "UHUGEINT": "DOUBLE"}

@@ -105,6 +105,7 @@ def fit_trace(trace: Path, out: Path, options: FitOptions = FitOptions(), report
             scale_rate=options.scale_rate,
             operations=[operation.fitted for operation in made.operations],
             left_out=made.left_out,
+            not_fitted=halves.not_fitted(),
             schedule=schedule,
             checks=checks,
             rates=rates_of(halves, made, schedule),

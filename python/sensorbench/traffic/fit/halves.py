@@ -3,7 +3,6 @@
 DuckDB reads the trace; of each operation, no more than `MAX_EXECUTIONS` executions are looked at one by one.
 """
 
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,9 +13,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sensorbench.errors import UsageError
+from sensorbench.results.traffic import Quantiles
+from sensorbench.results.traffic_fit import NotFitted
 from sensorbench.traffic.trace import Trace, read_trace, statements_file
+from sensorbench.traffic.workbench import workbench_on_disk
 
-MEMORY = "768MB"
+_MEMORY = "768MB"
 MAX_EXECUTIONS = 200_000
 Counts = NDArray[np.float64]
 
@@ -28,7 +30,7 @@ class Halves:
         self.workbench, self.trace = workbench, trace
         file = str(statements_file(folder)).replace("'", "''")
         workbench.execute("SET TimeZone = 'UTC'")
-        columns = 'epoch_us("at") AS us, session, sequence, template, parameters, error'
+        columns = 'epoch_us("at") AS us, session, sequence, "transaction", template, parameters, duration, error'
         workbench.execute(f"CREATE VIEW s AS SELECT {columns} FROM read_parquet('{file}')")
         found = workbench.execute("SELECT count(*), min(us), max(us) FROM s").fetchall()[0]
         self.statements = int(found[0])
@@ -70,6 +72,22 @@ class Halves:
         ).fetchall()[0][0]
         return max(1, int(found))
 
+    def not_fitted(self) -> NotFitted:
+        """What the sessions of the first half had that no experiment has."""
+        sessions, transactions, within = self.workbench.execute(
+            'SELECT count(DISTINCT session), count(DISTINCT (session, "transaction")) FILTER ("transaction" IS NOT NULL), '
+            'count("transaction") / count(*) FROM s WHERE us < $1',
+            [self.middle_us],
+        ).fetchall()[0]
+        median, p99, longest = self.workbench.execute(
+            "SELECT approx_quantile(gap, 0.5), approx_quantile(gap, 0.99), max(gap) FROM (SELECT greatest(0, (us - lag(us) OVER w) / 1e6 "
+            "- coalesce(lag(duration) OVER w, 0)) AS gap, lag(us) OVER w AS before FROM s WHERE us < $1 "
+            "WINDOW w AS (PARTITION BY session ORDER BY sequence)) WHERE before IS NOT NULL",
+            [self.middle_us],
+        ).fetchall()[0]
+        think_time_s = None if longest is None else Quantiles(median=median, p99=min(p99, longest), maximum=longest)
+        return NotFitted(sessions=sessions, transactions=transactions, in_transactions=within, think_time_s=think_time_s)
+
     def arrivals(self, templates: Sequence[int], window_s: float, *, second: bool) -> Counts:
         """How many statements of some templates arrived in each whole window of a half, shape (windows,)."""
         start_us = self.middle_us if second else self.start_us
@@ -109,10 +127,7 @@ def halves_of(folder: Path) -> Iterator[Halves]:
 
     """
     trace = read_trace(folder)
-    with (
-        tempfile.TemporaryDirectory(prefix="sensorbench-traffic-") as spill,
-        duckdb.connect(config={"memory_limit": MEMORY, "temp_directory": spill}) as workbench,
-    ):
+    with workbench_on_disk(_MEMORY) as workbench:
         try:
             yield Halves(workbench, folder, trace)
         except duckdb.Error as error:

@@ -7,12 +7,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sensorbench.dataset.dataset import VALUES_PREFIX
 from sensorbench.results.traffic_fit import Choice, FittedSource
 from sensorbench.schemas.operations import AnyChoice, Number, ParameterSource
 from sensorbench.schemas.operations import Choice as SkewedChoice
 from sensorbench.schemas.types import ValueType
 from sensorbench.traffic.fit import skew
-from sensorbench.traffic.fit.data import VALUES_PREFIX
 from sensorbench.traffic.fit.halves import Halves
 
 # With fewer executions nothing is fitted: recorded values come again.
