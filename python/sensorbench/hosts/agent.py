@@ -12,7 +12,7 @@ from threading import Event, Thread
 from typing import Any, NamedTuple
 
 from sensorbench.hosts.build import Build, this_build
-from sensorbench.hosts.clocks import ClockReading, read_clocks
+from sensorbench.hosts.clocks import read_clocks
 from sensorbench.hosts.fence import Fence, FencedError, Ticket
 from sensorbench.hosts.host import ABANDONED_S
 from sensorbench.hosts.outcomes import outcome_of
@@ -79,8 +79,8 @@ class Agent:
     async def clocks(self) -> tuple[int, int]:
         """Its clocks now; who asks is there."""
         self._heard_s = time.monotonic()
-        reading: ClockReading = read_clocks()
-        return tuple(reading)
+        reading = read_clocks()
+        return reading.monotonic_ns, reading.wall_ns
 
     async def call(self, ticket: Ticket, work: bytes) -> bytes:
         """Makes a call; what became of it."""

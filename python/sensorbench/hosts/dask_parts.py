@@ -1,7 +1,7 @@
 """What is made of dask: certificates, and a scheduler and workers that listen where they are told to and nowhere else."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -92,15 +92,24 @@ async def started_scheduler(order: BeScheduler) -> "Scheduler":
     )
 
 
-async def started_worker(order: BeHost, folder: Path) -> "Worker":
-    """A worker that listens; its own files are in a folder. Raises OSError and ValueError where it cannot."""
+async def started_worker(order: BeHost, folder: Path, on_lost: Callable[[], None]) -> "Worker":
+    """A worker that listens; its own files are in a folder. `on_lost` is called when its scheduler is gone. Raises OSError and ValueError where it cannot
+    be started.
+    """
     from distributed import Worker
 
     class QuietWorker(Worker):  # type: ignore[misc]
-        """One without a page for browsers."""
+        """One without a page for browsers, which is none any more without its scheduler."""
 
         def start_http_server(self, *_: Any, **__: Any) -> None:
             """Nothing listens but the worker itself."""
+
+        async def handle_scheduler(self, comm: Any) -> None:
+            """Hears the scheduler until it is gone; dask's own worker would go on answering others for a while."""
+            try:
+                await self.handle_stream(comm)
+            finally:
+                on_lost()
 
     return await QuietWorker(
         order.scheduler,

@@ -51,7 +51,7 @@ async def _serve(order: BeScheduler | BeHost, answers: IO[bytes], folder: Path) 
             os.environ.update(order.environment)
             if order.cpus is not None:
                 os.sched_setaffinity(0, order.cpus)
-            server = await started_worker(order, folder)
+            server = await started_worker(order, folder, lambda: _end(folder))
         else:
             server = await started_scheduler(order)
     except (OSError, ValueError, RuntimeError) as error:

@@ -56,6 +56,8 @@ class SharedRun(EngineRun):
         self._lost: dict[int, str] = {}
         # What each has handed over, by phase, operation and what is counted.
         self._received: dict[int, Counter[tuple[int, int, str]]] = {generator.number: Counter() for generator in generators}
+        # Without rows: what a segment is of when no load generator is left.
+        self._empty: SegmentParts | None = None
         self._events: list[tuple[int, str]] = []
         # The offsets of hosts by which the zero of each load generator was shifted, and until when samples were taken.
         self._offsets_ns: dict[int, int] = {}
@@ -190,13 +192,17 @@ class SharedRun(EngineRun):
 
     def _add(self, number: int, parts: SegmentParts) -> None:
         self._merge.add(parts.intervals, parts.histograms)
+        self._empty = self._empty or SegmentParts(*(batch.slice(0, 0) for batch in parts[:3]), "")
         received = self._received[number]
         for row in parts.intervals.to_pylist():
             for counted in (*OUTCOMES, "late", "rows"):
                 received[row["phase"], row["operation"], counted] += row[counted]
 
     def _segment(self, of_each: Mapping[int, SegmentParts], before_ns: int | None) -> "Segment":
-        """One segment of all: rows of operations with the number of their load generator."""
+        """One segment of all: rows of operations with the number of their load generator. Raises LostGeneratorError where none ever handed anything over."""
+        if self._empty is None:
+            raise LostGeneratorError("; ".join(self._lost.values()))
+        of_each = of_each or {0: self._empty}
         intervals, histograms = self._merge.take(before_ns)
         events, self._events = self._events, []
         return {
