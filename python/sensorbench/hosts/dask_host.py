@@ -5,6 +5,7 @@ import pickle
 import time
 import weakref
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from itertools import count
 from threading import Event, Thread
@@ -70,7 +71,7 @@ class DaskHost:
             key=f"agent-{worker}-{id(self)}",
         )
         self._agent = self._made()
-        self.about = cast("AboutHost", pickle.loads(self._result(self._agent.about())))
+        self.about = cast("AboutHost", pickle.loads(self._result("about")))
         self._sample(ROUND_TRIPS)
         self._watcher = Thread(target=self._watch, name=f"host {entry.name}", daemon=True)
         self._watcher.start()
@@ -90,19 +91,19 @@ class DaskHost:
 
         Raises LostHostError, and what the function raises.
         """
-        return cast("Result", self._value(self._agent.call, pickle.dumps(Work(function, args, kwargs))))
+        return cast("Result", self._value("call", pickle.dumps(Work(function, args, kwargs))))
 
     def keep(self, kind: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
         """Makes an object there, and returns what stands for it here: its methods are called there, one after the other.
 
         Raises LostHostError, and what making it raises.
         """
-        about = cast("AboutKept", self._value(self._agent.keep, pickle.dumps(Work(kind, args, kwargs))))
+        about = cast("AboutKept", self._value("keep", pickle.dumps(Work(kind, args, kwargs))))
         return cast("Result", _Kept(self, about))
 
     def samples_since(self, at_ns: int) -> list[ClockSample]:
         """Samples of its clock from a time on (CLOCK_MONOTONIC, here), with the last one before it, so that there is at least one."""
-        samples = list(self._samples)
+        samples = sorted(self._samples, key=lambda sample: sample.at_ns)
         before = [sample for sample in samples if sample.at_ns < at_ns]
         return [*before[-1:], *samples[len(before) :]]
 
@@ -115,7 +116,7 @@ class DaskHost:
         self._ended.set()
         if self._lost is None:
             try:
-                self._result(self._agent.end())
+                self._result("end")
             except LostHostError:
                 # It is gone, which is what was wanted.
                 self._lost = "closed"
@@ -124,12 +125,14 @@ class DaskHost:
 
     def ask(self, number: int, attribute: str, work: bytes | None) -> object:
         """Calls a method of a kept object, or reads an attribute of it. Raises LostHostError, and what it raises."""
-        return self._value(self._agent.ask, number, attribute, work)
+        return self._value("ask", number, attribute, work)
 
     def forget(self, number: int) -> None:
         """Has it keep an object no more."""
         if self._lost is None and not self._ended.is_set():
-            self._agent.forget(number)
+            # Nobody waits for it, and a host that is gone has forgotten.
+            with suppress(RuntimeError):
+                self._agent.forget(number)
 
     def _made(self) -> Any:
         """The agent, once it is made. Raises FailedError."""
@@ -141,25 +144,23 @@ class DaskHost:
             why = self._how_it_ended() or f"{type(error).__name__}: {error}"
             raise FailedError(f"host {self.name}: no agent can be made there: {why}; is sensorbench installed there?") from None
 
-    def _value(self, method: Callable[..., _Answer], *arguments: object) -> object:
+    def _value(self, method: str, *arguments: object) -> object:
         """What a method of the agent answers, made once. Raises LostHostError, and what it raises."""
         if self._lost is not None:
             raise LostHostError(self._lost)
         ticket = Ticket(self.about.epoch, next(self._numbers))
         try:
-            return value_of(cast("bytes", self._result_of(lambda: method(ticket, *arguments))))
+            return value_of(self._result(method, ticket, *arguments))
         except FencedError as error:
             raise self._gone(str(error)) from None
 
-    def _result_of(self, ask: Callable[[], _Answer]) -> object:
+    def _result(self, method: str, *arguments: object) -> Any:
+        """What a method of the agent answers, waited for as long as the host is there. Raises LostHostError."""
         try:
-            return self._result(ask())
+            answer: _Answer = getattr(self._agent, method)(*arguments)
         except RuntimeError as error:
             # Dask knows already that the worker is gone.
             raise self._gone(str(error)) from None
-
-    def _result(self, answer: _Answer) -> Any:
-        """An answer, waited for as long as the host is there. Raises LostHostError."""
         while True:
             try:
                 found = answer.result(timeout=_SLICE_S)
@@ -200,7 +201,7 @@ class DaskHost:
         return sample
 
     def _read_clocks(self) -> ClockReading:
-        return ClockReading(*cast("tuple[int, int]", self._result_of(lambda: self._agent.clocks())))
+        return ClockReading(*self._result("clocks"))
 
 
 class _Kept:
