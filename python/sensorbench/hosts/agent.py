@@ -12,7 +12,7 @@ from threading import Event, Thread
 from typing import Any, NamedTuple
 
 from sensorbench.hosts.build import Build, this_build
-from sensorbench.hosts.clocks import read_clocks
+from sensorbench.hosts.clocks import clock_identity, read_clocks
 from sensorbench.hosts.fence import Fence, FencedError, Ticket
 from sensorbench.hosts.host import ABANDONED_S
 from sensorbench.hosts.outcomes import outcome_of
@@ -23,11 +23,12 @@ _CALLS_AT_A_TIME = 32
 
 @dataclass(frozen=True)
 class AboutHost:
-    """What a host says of itself: the epoch of its process, whose number it is, and its build."""
+    """What a host says of itself: the epoch of its process, whose number it is, its build, and which clock it reads."""
 
     epoch: str
     pid: int
     build: Build
+    clock: str
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ class Agent:
 
     async def about(self) -> bytes:
         """What this host is."""
-        return pickle.dumps(AboutHost(self._fence.epoch, os.getpid(), this_build()))
+        return pickle.dumps(AboutHost(self._fence.epoch, os.getpid(), this_build(), clock_identity()))
 
     async def clocks(self) -> tuple[int, int]:
         """Its clocks now; who asks is there."""

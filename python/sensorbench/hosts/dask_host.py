@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, cast
 
 from sensorbench.errors import FailedError, LostHostError
 from sensorbench.hosts.agent import AboutHost, AboutKept, Agent, Work
-from sensorbench.hosts.clocks import ROUND_TRIPS, SAMPLED_EVERY_S, ClockReading, ClockSample, sampled
+from sensorbench.hosts.clocks import ROUND_TRIPS, SAMPLED_EVERY_S, ClockReading, ClockSample, clock_identity, same_clock, sampled
 from sensorbench.hosts.fence import FencedError, Ticket
 from sensorbench.hosts.hosts_file import HostEntry
 from sensorbench.hosts.outcomes import value_of
@@ -72,6 +72,7 @@ class DaskHost:
         )
         self._agent = self._made()
         self.about = cast("AboutHost", pickle.loads(self._result("about")))
+        self._has_our_clock = self.about.clock == clock_identity()
         self._sample(ROUND_TRIPS)
         self._watcher = Thread(target=self._watch, name=f"host {entry.name}", daemon=True)
         self._watcher.start()
@@ -196,7 +197,7 @@ class DaskHost:
                 return
 
     def _sample(self, round_trips: int) -> ClockSample:
-        sample = sampled(self._read_clocks, round_trips)
+        sample = same_clock() if self._has_our_clock else sampled(self._read_clocks, round_trips)
         self._samples.append(sample)
         return sample
 

@@ -17,7 +17,7 @@ _SSH = re.compile(
 )
 _SCHEDULER = re.compile(r"(?:tcp|tls)://[^\s/@]+:\d{1,5}")
 # Names stand in names of figures and in messages.
-_NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]*"
+_NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]*$"
 
 
 class Controller(FileModel):

@@ -30,7 +30,7 @@ _LOCAL_NET, _COMMANDS, _SCHEDULER_NODE, _SCHEDULER_PORT = "127.78", 250, 254, 87
 # Folders of this user that local hosts share, below the home if their variables are not set.
 _USER_FOLDERS = {"XDG_CACHE_HOME": ".cache", "XDG_STATE_HOME": ".local/state"}
 _CONNECT_S = "30s"
-_LOGGERS = ("distributed", "tornado.application", "asyncio")
+_LOGGERS = ("distributed", "tornado", "asyncio")
 
 
 class HostPool:
@@ -234,7 +234,8 @@ def _connected(url: str, security: "Security", stack: ExitStack, *, direct: bool
     from distributed import Client
 
     try:
-        client = Client(url, security=security, timeout=_CONNECT_S, set_as_default=False, direct_to_workers=direct)
+        # Actors find their client as the default one alone.
+        client = Client(url, security=security, timeout=_CONNECT_S, set_as_default=True, direct_to_workers=direct)
     except (OSError, TimeoutError, ValueError, TypeError) as error:
         raise FailedError(f"the scheduler {url} cannot be reached: {' '.join(str(error).split())}") from None
     stack.enter_context(closing(client))
@@ -243,7 +244,10 @@ def _connected(url: str, security: "Security", stack: ExitStack, *, direct: bool
 
 def _quieten(stack: ExitStack) -> None:
     """Dask's own words about lost connections are said better by what is raised."""
-    for name in _LOGGERS:
+    # It sets the levels of its loggers when it is imported.
+    import distributed  # noqa: F401
+
+    for name in [name for name in logging.root.manager.loggerDict if name.partition(".")[0] in _LOGGERS]:
         logger = logging.getLogger(name)
         stack.callback(logger.setLevel, logger.level)
         logger.setLevel(logging.CRITICAL)

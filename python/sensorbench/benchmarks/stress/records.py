@@ -45,6 +45,8 @@ TITLES = {
 }
 # So many records are added at a time before the steps.
 ADDED_AT_ONCE = 64
+# Fewer are added by one process before several of them have begun.
+MIN_SHARED = 10_000
 # What decides which records are there.
 _OF_RECORDS = (
     "recordcount",
@@ -171,7 +173,7 @@ class RecordWork(Work):
                 folder,
                 started,
                 lambda _, now: task.advance_to(now["phases"][0]["started"], f"{now['phases'][0]['started']:,}"),
-                generators=generators,
+                generators=generators if records >= MIN_SHARED else ALONE,
             )
             _check_all_added(run, records)
             task.end(f"{records:,} records")
