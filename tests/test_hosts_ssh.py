@@ -177,3 +177,37 @@ def test_hosts_that_cannot_be_reached_are_named(
     out = tmp_path / "out"
     refused = cli("stress", "--target", "null:", "--rates", 10, "--hosts", file, "--no-open", "--out", out)
     assert (refused.exit_code, out.exists()) == (1, False), refused.err
+
+
+def test_hosts_by_ssh_end_by_themselves_when_nobody_controls_them(
+    tmp_path: Path, ssh_server: SshServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    have_ssh(monkeypatch)
+    file, out = hosts_file(tmp_path, ssh_server), tmp_path / "out"
+    words = (
+        "stress",
+        "--target",
+        "null:",
+        "--records",
+        "20",
+        "--rates",
+        "200",
+        "--step-duration",
+        "1m",
+        "--ramp",
+        "0",
+        "--warmup",
+        "0",
+    )
+    command = [sys.executable, "-m", "sensorbench", *words, "--hosts", str(file), "--no-open", "--out", str(out)]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        try:
+            while not list(out.glob("runs/001/segments/*.hlog")):
+                assert process.poll() is None
+                time.sleep(0.05)
+            sessions = ssh_server.process.children(recursive=True)
+            assert len([each for each in sessions if "sensorbench.runner.generators.worker" in " ".join(each.cmdline())]) == 2
+        finally:
+            process.kill()
+    _, alive = psutil.wait_procs(sessions, timeout=ENDS_WITHIN_S)
+    assert alive == []

@@ -73,6 +73,9 @@ def configured() -> Iterator[None]:
     """Has dask do in this context what hosts need, and nothing besides."""
     import dask.config
 
+    # Its defaults are there before: leaving the context takes back what was not.
+    import distributed  # noqa: F401
+
     with dask.config.set(_CONFIGURATION):
         yield
 
