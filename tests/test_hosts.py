@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ from hdrh.histogram import HdrHistogram
 from sensorbench import _engine
 from sensorbench.analysis.guarantees import check, widened
 from sensorbench.errors import EngineUsageError, LostGeneratorError, UsageError
-from sensorbench.hosts.agent import Agent, Work
+from sensorbench.hosts.agent import Agent
 from sensorbench.hosts.build import Build, this_build
 from sensorbench.hosts.chosen import choose_hosts
 from sensorbench.hosts.clocks import ClockReading, ClockSample, sampled, span_of
@@ -161,7 +162,7 @@ def test_an_agent_does_nothing_twice() -> None:
     async def twice() -> tuple[bytes, bytes]:
         agent = Agent()
         ticket = Ticket(pickle.loads(await agent.about()).epoch, 1)
-        work = pickle.dumps(Work(os.getpid, (), {}))
+        work = pickle.dumps(partial(os.getpid))
         first, second = await agent.call(ticket, work), await agent.call(ticket, work)
         await agent.end()
         return first, second
@@ -188,11 +189,11 @@ def test_an_agent_that_hears_nothing_ends_what_it_keeps(tmp_path: Path) -> None:
     async def keep() -> bytes:
         agent = Agent(abandoned_s=0.2)
         epoch = pickle.loads(await agent.about()).epoch
-        await agent.keep(Ticket(epoch, 1), pickle.dumps(Work(Closing, (file,), {})))
+        await agent.keep(Ticket(epoch, 1), pickle.dumps(partial(Closing, file)))
         until_s = time.monotonic() + ENDS_WITHIN_S
         while not file.exists() and time.monotonic() < until_s:
             await asyncio.sleep(0.05)
-        return await agent.call(Ticket(epoch, 2), pickle.dumps(Work(os.getpid, (), {})))
+        return await agent.call(Ticket(epoch, 2), pickle.dumps(partial(os.getpid)))
 
     with pytest.raises(FencedError, match="heard nothing"):
         value_of(asyncio.run(keep()))

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from threading import Event, Thread
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sensorbench.hosts.build import Build, this_build
 from sensorbench.hosts.clocks import clock_identity, read_clocks
@@ -29,19 +29,6 @@ class AboutHost:
     pid: int
     build: Build
     clock: str
-
-
-@dataclass(frozen=True)
-class Work:
-    """A call of a function, or the making of an object."""
-
-    function: Callable[..., object]
-    arguments: tuple[object, ...]
-    named: dict[str, Any]
-
-    def __call__(self) -> object:
-        """Makes the call."""
-        return self.function(*self.arguments, **self.named)
 
 
 class AboutKept(NamedTuple):
@@ -84,8 +71,8 @@ class Agent:
         return reading.monotonic_ns, reading.wall_ns
 
     async def call(self, ticket: Ticket, work: bytes) -> bytes:
-        """Makes a call; what became of it."""
-        return await self._once(ticket, self._calls, lambda: _read(work)())
+        """Makes a call, a pickled `partial`; what became of it."""
+        return await self._once(ticket, self._calls, _read(work))
 
     async def keep(self, ticket: Ticket, work: bytes) -> bytes:
         """Makes an object and keeps it; an AboutKept."""
@@ -141,9 +128,14 @@ class Agent:
                         Thread(target=close, name="closing", daemon=True).start()
 
 
-def _read(work: bytes) -> Work:
-    found: Work = pickle.loads(work)
-    return found
+def _read(work: bytes) -> Callable[[], object]:
+    """What is to be called."""
+
+    def call() -> object:
+        # What it imports may fail, as the call itself.
+        return pickle.loads(work)()
+
+    return call
 
 
 def _fail(error: Exception) -> object:

@@ -12,7 +12,7 @@ from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, cast
 
 from sensorbench.errors import FailedError, LostHostError
-from sensorbench.hosts.agent import AboutHost, AboutKept, Agent, Work
+from sensorbench.hosts.agent import AboutHost, AboutKept, Agent
 from sensorbench.hosts.clocks import ROUND_TRIPS, SAMPLED_EVERY_S, ClockReading, ClockSample, clock_identity, same_clock, sampled
 from sensorbench.hosts.fence import FencedError, Ticket
 from sensorbench.hosts.hosts_file import HostEntry
@@ -92,14 +92,14 @@ class DaskHost:
 
         Raises LostHostError, and what the function raises.
         """
-        return cast("Result", self._value("call", pickle.dumps(Work(function, args, kwargs))))
+        return cast("Result", self._value("call", pickle.dumps(partial(function, *args, **kwargs))))
 
     def keep(self, kind: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
         """Makes an object there, and returns what stands for it here: its methods are called there, one after the other.
 
         Raises LostHostError, and what making it raises.
         """
-        about = cast("AboutKept", self._value("keep", pickle.dumps(Work(kind, args, kwargs))))
+        about = cast("AboutKept", self._value("keep", pickle.dumps(partial(kind, *args, **kwargs))))
         return cast("Result", _Kept(self, about))
 
     def samples_since(self, at_ns: int) -> list[ClockSample]:
@@ -186,9 +186,9 @@ class DaskHost:
         """Asks whether it is there, and for its clock, until it is lost or closed."""
         sampled_s = time.monotonic()
         while not self._ended.wait(_BEAT_S):
-            is_due = time.monotonic() - sampled_s >= SAMPLED_EVERY_S
+            is_time = time.monotonic() - sampled_s >= SAMPLED_EVERY_S
             try:
-                if is_due:
+                if is_time:
                     sampled_s = time.monotonic()
                     self._sample(ROUND_TRIPS)
                 else:
