@@ -1,5 +1,6 @@
 """Whether hosts are fit to measure: reached, of this build, with clocks, connections, disk and memory that will do."""
 
+from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -138,7 +139,7 @@ def _checked(host: DaskHost, examined: _Examined) -> CheckedHost:
     )
 
 
-def _links(hosts: list[DaskHost], reporter: ProgressReporter) -> list[CheckedLink]:
+def _links(hosts: Sequence[DaskHost], reporter: ProgressReporter) -> list[CheckedLink]:
     """The connections from the controller to each host, and from each host to each other one."""
     with ExitStack() as stack, reporter.task("connections between hosts") as task:
         ends = {host.name: stack.enter_context(closing(host.keep(LinkEnd, host.address))) for host in hosts}

@@ -4,13 +4,13 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from sensorbench.hosts.hosts_file import Scheduler as RunningScheduler
 from sensorbench.hosts.messages import BeHost, BeScheduler, Credentials
 
 if TYPE_CHECKING:
-    from distributed import Scheduler, Security, Worker
+    from distributed import Security
 
 # A host of which the scheduler hears nothing for so long is gone to it.
 _SILENT = "30s"
@@ -27,6 +27,17 @@ _CONFIGURATION = {
     "distributed.scheduler.allowed-failures": 0,
     "distributed.comm.timeouts.connect": "10s",
 }
+
+
+class Listener(Protocol):
+    """What is left of a scheduler or a worker once it was started."""
+
+    @property
+    def address(self) -> str:
+        """Where it listens."""
+
+    async def finished(self) -> None:
+        """Waits until it is over."""
 
 
 def new_credentials() -> Credentials:
@@ -80,7 +91,7 @@ def configured() -> Iterator[None]:
         yield
 
 
-async def started_scheduler(order: BeScheduler) -> "Scheduler":
+async def started_scheduler(order: BeScheduler) -> Listener:
     """A scheduler that listens. Raises OSError and ValueError where it cannot."""
     from distributed import Scheduler
 
@@ -90,12 +101,13 @@ async def started_scheduler(order: BeScheduler) -> "Scheduler":
         def start_http_server(self, *_: Any, **__: Any) -> None:
             """Nothing listens but the scheduler itself."""
 
-    return await QuietScheduler(
+    started: Listener = await QuietScheduler(
         host=order.address, port=order.port, protocol="tls", security=security_of(order.credentials), dashboard=False
     )
+    return started
 
 
-async def started_worker(order: BeHost, folder: Path, on_lost: Callable[[], None]) -> "Worker":
+async def started_worker(order: BeHost, folder: Path, on_lost: Callable[[], None]) -> Listener:
     """A worker that listens; its own files are in a folder. `on_lost` is called when its scheduler is gone. Raises OSError and ValueError where it cannot
     be started.
     """
@@ -114,7 +126,7 @@ async def started_worker(order: BeHost, folder: Path, on_lost: Callable[[], None
             finally:
                 on_lost()
 
-    return await QuietWorker(
+    started: Listener = await QuietWorker(
         order.scheduler,
         name=order.name,
         host=order.address,
@@ -124,3 +136,4 @@ async def started_worker(order: BeHost, folder: Path, on_lost: Callable[[], None
         local_directory=os.fspath(folder),
         security=security_of(order.credentials),
     )
+    return started

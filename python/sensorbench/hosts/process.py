@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO
 
 from sensorbench.hosts.build import this_build
-from sensorbench.hosts.dask_parts import configured, started_scheduler, started_worker
+from sensorbench.hosts.dask_parts import Listener, configured, started_scheduler, started_worker
 from sensorbench.hosts.messages import BeHost, BeScheduler, Hello, Listening, Refused, receive, send
 
 
@@ -51,7 +51,7 @@ async def _serve(order: BeScheduler | BeHost, answers: IO[bytes], folder: Path) 
             os.environ.update(order.environment)
             if order.cpus is not None:
                 os.sched_setaffinity(0, order.cpus)
-            server = await started_worker(order, folder, lambda: _end(folder))
+            server: Listener = await started_worker(order, folder, lambda: _end(folder))
         else:
             server = await started_scheduler(order)
     except (OSError, ValueError, RuntimeError) as error:

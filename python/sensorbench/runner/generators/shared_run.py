@@ -192,7 +192,8 @@ class SharedRun(EngineRun):
 
     def _add(self, number: int, parts: SegmentParts) -> None:
         self._merge.add(parts.intervals, parts.histograms)
-        self._empty = self._empty or SegmentParts(*(batch.slice(0, 0) for batch in parts[:3]), "")
+        operations, answers, intervals = (batch.slice(0, 0) for batch in (parts.operations, parts.answers, parts.intervals))
+        self._empty = SegmentParts(operations, answers, intervals, "")
         received = self._received[number]
         for row in parts.intervals.to_pylist():
             for counted in (*OUTCOMES, "late", "rows"):

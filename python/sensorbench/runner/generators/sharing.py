@@ -39,7 +39,7 @@ class LoadGenerators:
 
 
 # What every run has where nothing is said.
-ALONE = LoadGenerators()
+ALONE: LoadGenerators = LoadGenerators()
 
 
 def load_generators(options: GeneratorOptions, progress: ProgressReporter) -> LoadGenerators:
