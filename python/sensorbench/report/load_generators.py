@@ -45,8 +45,8 @@ def load_generators(generators: Sequence[GeneratorFigures]) -> list[Block]:
 
 
 def clock_lines(generators: Sequence[GeneratorFigures]) -> list[str]:
-    """The clock of each host in a line, for the answer of a command."""
-    of_hosts = {each.host: each for each in generators if each.bound_s is not None}
+    """The clock of each host in a line, for the answer of a command; none of hosts that read the clock of the controller."""
+    of_hosts = {each.host: each for each in generators if each.bound_s}
     return [
         f"host {host}: times corrected by {formatting.signed_duration(each.corrected_by_s)} (known to ± {formatting.duration(each.bound_s)}); "
         f"its time of day is ahead by {formatting.signed_duration(each.wall_offset_s)}"
