@@ -26,7 +26,7 @@ from hdrh.histogram import HdrHistogram
 
 from sensorbench import _engine
 from sensorbench.analysis.guarantees import check, widened
-from sensorbench.errors import EngineUsageError, LostGeneratorError, UsageError
+from sensorbench.errors import EngineUsageError, FailedError, LostGeneratorError, UsageError
 from sensorbench.hosts.agent import Agent
 from sensorbench.hosts.build import Build, this_build
 from sensorbench.hosts.chosen import choose_hosts
@@ -481,6 +481,18 @@ def test_a_cluster_that_runs_already_is_used_and_left(tmp_path: Path) -> None:
             HostPool(choose_hosts(str(file)), ProgressReporter(quiet=True)),
         ):
             pass
+
+
+def test_a_host_that_cannot_be_as_the_file_says_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "hosts.toml"
+    file.write_text(f"{HOST}cpus = [4095]\n", encoding="utf-8")
+    before = set(psutil.Process().children())
+    with (
+        pytest.raises(FailedError, match=r"host a: cpus = \[4095\]: this host may use the CPUs 0"),
+        HostPool(choose_hosts(str(file)), ProgressReporter(quiet=True)),
+    ):
+        pass
+    assert set(psutil.Process().children()) <= before
 
 
 # From the command line.

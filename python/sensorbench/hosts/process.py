@@ -49,8 +49,7 @@ async def _serve(order: BeScheduler | BeHost, answers: IO[bytes], folder: Path) 
     try:
         if isinstance(order, BeHost):
             os.environ.update(order.environment)
-            if order.cpus is not None:
-                os.sched_setaffinity(0, order.cpus)
+            _keep_to(order.cpus)
             server: Listener = await started_worker(order, folder, lambda: _end(folder))
         else:
             server = await started_scheduler(order)
@@ -59,6 +58,14 @@ async def _serve(order: BeScheduler | BeHost, answers: IO[bytes], folder: Path) 
         return
     send(answers, Listening(address=server.address))
     await server.finished()
+
+
+def _keep_to(cpus: tuple[int, ...] | None) -> None:
+    """Keeps this process, and all that it starts, to CPUs. Raises ValueError for one that it may not use."""
+    allowed = os.sched_getaffinity(0)
+    if cpus is not None and not set(cpus) <= allowed:
+        raise ValueError(f"cpus = {list(cpus)}: this host may use the CPUs {', '.join(map(str, sorted(allowed)))}")
+    os.sched_setaffinity(0, cpus or allowed)
 
 
 def _end_with_controller(requests: IO[bytes], folder: Path) -> None:
