@@ -47,7 +47,7 @@ class HostPool:
         self._demands_all = demands_all
         self._progress = progress
         self._stack = ExitStack()
-        self._hosts: list[DaskHost] = []
+        self._hosts: list[DaskHost] | None = None
 
     def __enter__(self) -> "HostPool":
         """Reaches them. Raises FailedError for one that cannot be reached, and UsageError for one of another build."""
@@ -62,11 +62,13 @@ class HostPool:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
         self._stack.__exit__(kind, error, traceback)
-        self._hosts = []
+        self._hosts = None
 
     @property
     def hosts(self) -> Sequence[DaskHost]:
         """Those that were reached: all, if all are demanded."""
+        if self._hosts is None:
+            raise AssertionError("hosts are reached when the context begins")
         return self._hosts
 
     def of_role(self, role: Role) -> list[DaskHost]:
