@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from docsite.evidence import entries as evidence_entries
 from docsite.evidence import pages, run
-from docsite.evidence.entries import AllMade, Entries, Entry
+from docsite.evidence.entries import AllMade, Entries, Entry, Made
 from docsite.evidence.pages import Published, published, violations, with_evidence
 
 from sensorbench.advisor import EvidenceBundle, Recommendation, RecommendOptions, evidence_text, shipped, shipped_evidence
@@ -163,8 +163,11 @@ def test_results_become_a_bundle_that_is_verified_and_small(
         str(results),
         "--resume",
     ]
-    # What is complete is not run again.
+    # What is complete is not run again. How it was made is known although it was not published when it was.
     assert run.measure("small", entry, work) is None
+    made = Made(sha256="", took_s=12.5, load_before=0.1, load_after=1.9, cpus=2)
+    (work / "small.made.json").write_text(made.model_dump_json(), encoding="utf-8")
+    assert run.measure("small", entry, work) == made
 
 
 def test_only_one_measures_at_a_time_and_not_with_low_priority(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from sensorbench.results.summary.comparison import AnswerChecks
 from sensorbench.studies import FACTOR_STUDIES, OTHER_STUDIES, STUDIES
 from tests.conftest import EMBEDDED, SMALL, Cli
 
@@ -170,6 +171,36 @@ def test_a_wrong_fill_is_caught(cli: Cli, tmp_path: Path, old: str, new: str) ->
     assert found["answers_equal"] is False
     assert found["result"]["known_answers"]["sqlite-natural"]["wrong"] > 0, "the answers computed by hand see it alone"
     assert found["result"]["known_answers"]["fjall-by_sensor"]["wrong"] == 0
+
+
+def test_a_question_with_a_known_answer_that_fails_is_said_and_does_not_keep_others_from_being_ranked(
+    cli: Cli, tmp_path: Path
+) -> None:
+    """No answer is no wrong answer: on a busy machine, a scan may meet a time limit of its server."""
+    # Where the answer is 24.0, which one computed by hand is, an integer overflows.
+    failing = "SELECT max(measurement) + 0 * abs(-9223372036854775807 - (max(measurement) = 24.0))"
+    altered(tmp_path, "sqlite", "natural", "SELECT max(measurement)", failing)
+    out = tmp_path / "out"
+    targets = (("sqlite", "natural.toml"), ("fjall", "by_sensor"))
+    assert cli("run", experiment(tmp_path, *targets), "--out", out, "--no-open").exit_code == 0
+    found = json.loads((out / "summary.json").read_text(encoding="utf-8"))
+    assert found["answers_equal"] is True
+    checks = {variant: (of["wrong"], of["unanswered"]) for variant, of in found["result"]["known_answers"].items()}
+    assert checks == {"sqlite-natural": (0, 1), "fjall-by_sensor": (0, 0)}
+    assert not any(ranking["excluded"] for ranking in found["result"]["rankings"])
+    (caveat,) = (caveat for caveat in found["warnings"] if caveat["kind"] == "known answers")
+    assert caveat["variant"] == "sqlite-natural"
+    assert "integer overflow" in caveat["text"]
+    assert "1 of its questions failed" in (out / "report.html").read_text(encoding="utf-8")
+
+
+def test_results_of_before_that_took_no_answer_for_a_wrong_one_are_read() -> None:
+    failed = {"operation": "get_peak_data", "parameters": {"site": "7"}, "problem": "no answer came"}
+    wrong = {"operation": "get_peak_data", "parameters": {"site": "2"}, "problem": "1 row instead of 2"}
+    checks = AnswerChecks.model_validate({"queried": 7, "wrong": 2, "problems": [failed, wrong]})
+    assert (checks.queried, checks.wrong, checks.unanswered) == (6, 1, 1)
+    assert [problem.answered for problem in checks.problems] == [False, True]
+    assert AnswerChecks.model_validate(checks.model_dump(mode="json")) == checks
 
 
 def test_a_wrong_reference_query_is_caught_by_the_answers_computed_by_hand(cli: Cli, tmp_path: Path) -> None:

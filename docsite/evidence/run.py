@@ -83,25 +83,27 @@ def measure(name: str, entry: Entry, work: Path = WORK) -> Made | None:
     """Runs the command of an entry, or goes on with it; what it prints goes into a file beside the results.
 
     Returns:
-        How it was made; None where it was complete before.
+        How it was made, which a file beside the results keeps until they are published; None where they were complete before, and there is none.
 
     Raises:
         FailedError: the command failed.
 
     """
-    results, log = work / name, work / f"{name}.log"
+    results, log, kept = work / name, work / f"{name}.log", work / f"{name}.made.json"
     if is_complete(results):
-        return None
+        return Made.model_validate_json(kept.read_bytes()) if kept.exists() else None
     command = measured_by(entry, results)
     before, start_s = os.getloadavg()[0], time.monotonic()
     print(f"{shlex.join(command[1:])}\noutput: {log}; load average before: {before:.2f} on {os.cpu_count()} CPUs", flush=True)
     with log.open("ab") as output:
         ended = subprocess.run(command, stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, check=False, cwd=ROOT)
+    took_s = time.monotonic() - start_s
+    made = Made(sha256="", took_s=took_s, load_before=before, load_after=os.getloadavg()[0], cpus=os.cpu_count() or 1)
+    write_text(kept, made.model_dump_json(indent=1) + "\n")
     if ended.returncode:
         last = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-3:]
         raise FailedError(f"the command ended with exit code {ended.returncode}; the last lines of {log}: {' / '.join(last)}")
-    took_s = time.monotonic() - start_s
-    return Made(sha256="", took_s=took_s, load_before=before, load_after=os.getloadavg()[0], cpus=os.cpu_count() or 1)
+    return made
 
 
 def publish(name: str, results: Path, folder: Path = FOLDER) -> Path:

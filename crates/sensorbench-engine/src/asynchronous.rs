@@ -134,7 +134,7 @@ impl<C: Clock> Pool<'_, C> {
         let mut timer = self.turn.take().await;
         let mut awaited = false;
         let next = loop {
-            match worker.shared.dispatcher.next(worker.clock.now_ns()) {
+            match worker.shared.dispatcher.next(worker.clock.now_ns(), || worker.clock.now_ns()) {
                 Next::Ticket(ticket) => break Some((ticket, awaited)),
                 Next::Ended => break None,
                 Next::NotBefore(_) if worker.shared.plan.spin => yield_once().await,
@@ -296,8 +296,9 @@ impl<C: Clock> Future for RunningSlot<'_, C> {
         {
             return Poll::Ready(());
         }
+        let worker = this.pool.worker;
         loop {
-            match this.pool.worker.shared.dispatcher.next(this.now_ns) {
+            match worker.shared.dispatcher.next(this.now_ns, || worker.clock.now_ns()) {
                 Next::Ticket(ticket) => ready!(this.execute(ticket, false, context)),
                 Next::NotBefore(_) if ready!(this.wait(Box::pin(this.pool.next_at_intended_start()), context)) => {}
                 _ => return Poll::Ready(()),

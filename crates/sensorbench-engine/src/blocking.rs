@@ -45,7 +45,8 @@ pub(crate) fn work(worker: &Worker, session: &mut dyn BlockingSession) {
 /// The next operation and whether it had to be awaited; None when there are no more. It is `now_ns` or a little later.
 fn next(worker: &Worker, now_ns: u64, batch: &mut Batch) -> Option<(Ticket, bool)> {
     let dispatcher = &worker.shared.dispatcher;
-    match dispatcher.next(now_ns) {
+    let look = || worker.clock.now_ns();
+    match dispatcher.next(now_ns, look) {
         Next::Ticket(ticket) => return Some((ticket, false)),
         Next::Ended => return None,
         Next::NotBefore(_) => batch.hand_over(worker.recorder),
@@ -53,13 +54,11 @@ fn next(worker: &Worker, now_ns: u64, batch: &mut Batch) -> Option<(Ticket, bool
     let _turn = worker.turn.lock().expect("nothing panics while waiting");
     let mut awaited = false;
     loop {
-        match dispatcher.next(worker.clock.now_ns()) {
+        match dispatcher.next(look(), look) {
             Next::Ticket(ticket) => return Some((ticket, awaited)),
             Next::Ended => return None,
             Next::NotBefore(_) if worker.shared.plan.spin => std::hint::spin_loop(),
-            Next::NotBefore(intended_start_ns) => {
-                worker.clock.block_until(intended_start_ns.min(worker.clock.now_ns() + WAIT_SLICE_NS))
-            }
+            Next::NotBefore(intended_start_ns) => worker.clock.block_until(intended_start_ns.min(look() + WAIT_SLICE_NS)),
         }
         awaited = true;
     }

@@ -197,8 +197,10 @@ impl Dispatcher {
         self.phases[0].start_ns.load(Ordering::Relaxed)
     }
 
+    /// What somebody gets who asks at `now_ns`, or a little later. Whoever finds a phase over by its count looks at the clock again: a thread
+    /// that was put aside after its last look would have the phase end before its operations were handed out.
     #[inline(always)]
-    pub fn next(&self, now_ns: u64) -> Next {
+    pub fn next(&self, now_ns: u64, look: impl Fn() -> u64) -> Next {
         loop {
             if self.stopped.load(Ordering::Relaxed) {
                 return Next::Ended;
@@ -206,8 +208,8 @@ impl Dispatcher {
             let number = self.current.load(Ordering::Acquire);
             let Some(phase) = self.phases.get(number) else { return Next::Ended };
             let next = match &phase.loop_kind {
-                LoopKind::ClosedLoop(next) => self.next_of_closed_loop(number, phase, next, now_ns),
-                LoopKind::OpenLoop(arrivals) => self.next_of_open_loop(number, phase, &mut lock(arrivals), now_ns),
+                LoopKind::ClosedLoop(next) => self.next_of_closed_loop(number, phase, next, now_ns, &look),
+                LoopKind::OpenLoop(arrivals) => self.next_of_open_loop(number, phase, &mut lock(arrivals), now_ns, &look),
                 LoopKind::Recorded(_) => return Next::Ended,
             };
             if let Some(next) = next {
@@ -218,7 +220,14 @@ impl Dispatcher {
 
     /// None when the phase is over.
     #[inline(always)]
-    fn next_of_closed_loop(&self, number: usize, phase: &Phase, next: &AtomicU64, now_ns: u64) -> Option<Next> {
+    fn next_of_closed_loop(
+        &self,
+        number: usize,
+        phase: &Phase,
+        next: &AtomicU64,
+        now_ns: u64,
+        look: &impl Fn() -> u64,
+    ) -> Option<Next> {
         if now_ns >= phase.limit_ns() {
             self.end_phase(number, phase.limit_ns());
             return None;
@@ -234,16 +243,23 @@ impl Dispatcher {
         if k < phase.operations {
             return Some(Next::Ticket(Ticket { phase: number, k, intended_start_ns: None }));
         }
-        self.end_phase(number, now_ns);
+        self.end_phase(number, look());
         None
     }
 
     /// None when the phase is over.
     #[inline(never)]
-    fn next_of_open_loop(&self, number: usize, phase: &Phase, arrivals: &mut Arrivals, now_ns: u64) -> Option<Next> {
+    fn next_of_open_loop(
+        &self,
+        number: usize,
+        phase: &Phase,
+        arrivals: &mut Arrivals,
+        now_ns: u64,
+        look: &impl Fn() -> u64,
+    ) -> Option<Next> {
         let (start_ns, limit_ns) = (phase.start_ns.load(Ordering::Relaxed), phase.limit_ns());
         if arrivals.k() >= phase.operations {
-            self.end_phase(number, now_ns);
+            self.end_phase(number, look());
             return None;
         }
         let intended_start_ns = arrivals.intended_start_ns().map_or(u64::MAX, |intended_start_ns| start_ns + intended_start_ns);
@@ -344,6 +360,12 @@ mod tests {
         Phase::new(&planned, Stream::new(1), share).unwrap()
     }
 
+    impl Dispatcher {
+        fn next_at(&self, now_ns: u64) -> Next {
+            self.next(now_ns, || now_ns)
+        }
+    }
+
     fn started(phases: Vec<Phase>) -> Dispatcher {
         let dispatcher = Dispatcher::new(phases);
         dispatcher.start(0);
@@ -358,10 +380,10 @@ mod tests {
     fn a_closed_loop_hands_out_at_once_until_its_count_and_goes_on() {
         let dispatcher = started(vec![phase("warm_up", Some(2), None, None), phase("measure", None, Some(1.0), None)]);
         assert_eq!(
-            [dispatcher.next(5), dispatcher.next(6), dispatcher.next(7)],
+            [dispatcher.next_at(5), dispatcher.next_at(6), dispatcher.next_at(7)],
             [ticket(0, 0, None), ticket(0, 1, None), ticket(1, 0, None)]
         );
-        assert_eq!(dispatcher.next(1_000 * MS + 7), Next::Ended);
+        assert_eq!(dispatcher.next_at(1_000 * MS + 7), Next::Ended);
         let reports = dispatcher.reports();
         assert_eq!((reports[0].started, reports[0].end_ns, reports[1].started), (2, Some(7), 1));
     }
@@ -369,28 +391,41 @@ mod tests {
     #[test]
     fn a_phase_ends_after_it_began_whoever_looked_at_the_clock_before() {
         let dispatcher = started(vec![phase("warm_up", Some(1), None, None), phase("measure", Some(1), None, None)]);
-        dispatcher.next(5);
-        assert_eq!(dispatcher.next(90), ticket(1, 0, None));
-        assert_eq!(dispatcher.next(80), Next::Ended);
+        dispatcher.next_at(5);
+        assert_eq!(dispatcher.next_at(90), ticket(1, 0, None));
+        assert_eq!(dispatcher.next_at(80), Next::Ended);
         let report = &dispatcher.reports()[1];
         assert_eq!((report.start_ns, report.end_ns), (Some(90), Some(91)));
     }
 
     #[test]
+    fn a_phase_ends_when_it_is_found_over_not_when_the_clock_was_last_looked_at() {
+        for per_s in [None, Some(1e9)] {
+            let dispatcher = started(vec![phase("measure", Some(2), None, per_s)]);
+            assert_eq!([dispatcher.next_at(50), dispatcher.next_at(90)].map(|next| matches!(next, Next::Ticket(_))), [true; 2]);
+            assert_eq!(dispatcher.next(40, || 95), Next::Ended);
+            assert_eq!(dispatcher.reports()[0].end_ns, Some(95));
+        }
+    }
+
+    #[test]
     fn an_open_loop_hands_out_each_operation_at_its_intended_start() {
         let dispatcher = started(vec![phase("measure", None, Some(0.01), Some(1000.0))]);
-        assert_eq!(dispatcher.next(0), ticket(0, 0, Some(0)));
-        assert_eq!(dispatcher.next(0), Next::NotBefore(MS));
-        assert_eq!([dispatcher.next(5 * MS), dispatcher.next(5 * MS)], [ticket(0, 1, Some(MS)), ticket(0, 2, Some(2 * MS))]);
+        assert_eq!(dispatcher.next_at(0), ticket(0, 0, Some(0)));
+        assert_eq!(dispatcher.next_at(0), Next::NotBefore(MS));
+        assert_eq!(
+            [dispatcher.next_at(5 * MS), dispatcher.next_at(5 * MS)],
+            [ticket(0, 1, Some(MS)), ticket(0, 2, Some(2 * MS))]
+        );
     }
 
     #[test]
     fn what_cannot_start_in_time_is_counted_as_dropped() {
         let dispatcher = started(vec![phase("measure", None, Some(0.01), Some(1000.0))]);
-        dispatcher.next(0);
+        dispatcher.next_at(0);
         // Its intended start lies before the end, and it is within the grace: it starts. After that, the other eight never do.
-        assert_eq!(dispatcher.next(12 * MS), ticket(0, 1, Some(MS)));
-        assert_eq!(dispatcher.next(21 * MS), Next::Ended);
+        assert_eq!(dispatcher.next_at(12 * MS), ticket(0, 1, Some(MS)));
+        assert_eq!(dispatcher.next_at(21 * MS), Next::Ended);
         let report = &dispatcher.reports()[0];
         assert_eq!((report.started, report.dropped, report.end_ns), (2, 8, Some(10 * MS)));
     }
@@ -398,17 +433,17 @@ mod tests {
     #[test]
     fn an_open_loop_that_is_late_drops_no_more_than_it_has() {
         let dispatcher = started(vec![phase("measure", Some(4), Some(0.01), Some(1000.0))]);
-        dispatcher.next(0);
-        assert_eq!(dispatcher.next(21 * MS), Next::Ended);
+        dispatcher.next_at(0);
+        assert_eq!(dispatcher.next_at(21 * MS), Next::Ended);
         assert_eq!((dispatcher.reports()[0].started, dispatcher.reports()[0].dropped), (1, 3));
     }
 
     #[test]
     fn stopping_counts_what_was_intended_to_start() {
         let dispatcher = started(vec![phase("measure", Some(1000), None, Some(1000.0))]);
-        dispatcher.next(0);
+        dispatcher.next_at(0);
         dispatcher.stop(3 * MS + 1);
-        assert_eq!(dispatcher.next(4 * MS), Next::Ended);
+        assert_eq!(dispatcher.next_at(4 * MS), Next::Ended);
         assert_eq!((dispatcher.reports()[0].started, dispatcher.reports()[0].dropped), (1, 3));
     }
 
@@ -416,12 +451,15 @@ mod tests {
     fn a_load_generator_is_handed_its_own_operations_only() {
         let share = Share { number: 1, of: 3 };
         let closed = started(vec![phase_of_share("measure", Some(6), None, None, share)]);
-        assert_eq!([closed.next(5), closed.next(6), closed.next(7)], [ticket(0, 1, None), ticket(0, 4, None), Next::Ended]);
+        assert_eq!(
+            [closed.next_at(5), closed.next_at(6), closed.next_at(7)],
+            [ticket(0, 1, None), ticket(0, 4, None), Next::Ended]
+        );
         assert_eq!(closed.reports()[0].started, 2);
         let open = started(vec![phase_of_share("measure", Some(6), Some(1.0), Some(1000.0), share)]);
-        assert_eq!(open.next(0), Next::NotBefore(MS));
-        assert_eq!([open.next(5 * MS), open.next(5 * MS)], [ticket(0, 1, Some(MS)), ticket(0, 4, Some(4 * MS))]);
-        assert_eq!(open.next(9 * MS), Next::Ended);
+        assert_eq!(open.next_at(0), Next::NotBefore(MS));
+        assert_eq!([open.next_at(5 * MS), open.next_at(5 * MS)], [ticket(0, 1, Some(MS)), ticket(0, 4, Some(4 * MS))]);
+        assert_eq!(open.next_at(9 * MS), Next::Ended);
         assert_eq!((open.reports()[0].started, open.reports()[0].dropped), (2, 0));
     }
 
@@ -430,7 +468,7 @@ mod tests {
         for operations in [None, Some(8)] {
             let dropped = |share| {
                 let dispatcher = started(vec![phase_of_share("measure", operations, Some(0.01), Some(1000.0), share)]);
-                assert_eq!(dispatcher.next(21 * MS), Next::Ended);
+                assert_eq!(dispatcher.next_at(21 * MS), Next::Ended);
                 dispatcher.reports()[0].dropped
             };
             let all: Vec<u64> = (0..3).map(|number| dropped(Share { number, of: 3 })).collect();
@@ -441,10 +479,10 @@ mod tests {
     #[test]
     fn the_rate_changes_while_it_runs() {
         let dispatcher = started(vec![phase("measure", None, Some(1.0), Some(1.0))]);
-        dispatcher.next(0);
-        assert_eq!(dispatcher.next(0), Next::NotBefore(1_000 * MS));
+        dispatcher.next_at(0);
+        assert_eq!(dispatcher.next_at(0), Next::NotBefore(1_000 * MS));
         assert!(dispatcher.set_rate(500 * MS, 1000.0).unwrap());
-        let Next::NotBefore(intended_start_ns) = dispatcher.next(500 * MS) else { panic!("half an operation was left") };
+        let Next::NotBefore(intended_start_ns) = dispatcher.next_at(500 * MS) else { panic!("half an operation was left") };
         assert!(intended_start_ns.abs_diff(500 * MS + MS / 2) <= 1, "{intended_start_ns}");
     }
 }

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from sensorbench.benchmarks.comparison import block_sums_of
 from sensorbench.errors import UsageError
@@ -18,11 +17,12 @@ from sensorbench.results.checksums import new_checksum_of
 from sensorbench.results.latencies import is_logged_whole
 from sensorbench.results.manifest import MANIFEST_FILE
 from sensorbench.results.stored import check_sound
+from sensorbench.results.writer import write_table
 from sensorbench.schemas import shipped_operations
 from sensorbench.schemas.operations import operations_file
 
-# Of each run so many operations are kept at least in the place of its log, evenly chosen, and the slowest.
-SAMPLED = 5_000
+# Of each run so many operations are kept in the place of its log, evenly chosen, and the slowest; of a bundle with many runs, so many of all together.
+SAMPLED, SAMPLED_OF_ALL = 5_000, 50_000
 SLOWEST = 20
 
 _KEPT = re.compile(
@@ -99,17 +99,16 @@ def schema_key(part: str, variant: str) -> str:
 
 def _in_place_of_logs(folder: Path, work: Path) -> Iterator[tuple[str, Content]]:
     """For each run that has a log, its block sums and a sample of its operations."""
-    for manifest in sorted(folder.rglob(MANIFEST_FILE)):
-        if kind_of(manifest.parent) != "run":
-            continue
-        run = read_run(manifest.parent)
+    runs = [path.parent for path in sorted(folder.rglob(MANIFEST_FILE)) if kind_of(path.parent) == "run"]
+    for run_folder in runs:
+        run = read_run(run_folder)
         log = run.table("operations")
         if log is None:
             continue
-        name = manifest.parent.relative_to(folder).as_posix()
+        name = run_folder.relative_to(folder).as_posix()
         place = work / name
         place.mkdir(parents=True)
-        pq.write_table(_sample(log), place / SAMPLED_FILE, compression="zstd")
+        write_table(place / SAMPLED_FILE, _sample(log, min(SAMPLED, SAMPLED_OF_ALL // len(runs))))
         yield f"{RESULTS_PART}/{name}/{SAMPLED_FILE}", place / SAMPLED_FILE
         if is_logged_whole(run):
             write_block_sums(place / BLOCK_SUMS_FILE, block_sums_of(run))
@@ -117,9 +116,9 @@ def _in_place_of_logs(folder: Path, work: Path) -> Iterator[tuple[str, Content]]
                 yield f"{RESULTS_PART}/{name}/{BLOCK_SUMS_FILE}", place / BLOCK_SUMS_FILE
 
 
-def _sample(log: pa.Table) -> pa.Table:
-    """Every so many operations of a log, and the slowest."""
-    every = max(1, log.num_rows // SAMPLED)
+def _sample(log: pa.Table, count: int) -> pa.Table:
+    """About so many operations of a log, evenly chosen, and the slowest."""
+    every = max(1, log.num_rows // max(1, count))
     took = log["end_ns"].to_numpy().astype(np.int64) - log["intended_start_ns"].to_numpy().astype(np.int64)
     slowest = np.argsort(took, kind="stable")[-SLOWEST:]
     chosen = np.unique(np.concatenate([np.arange(0, log.num_rows, every), slowest]))

@@ -67,7 +67,7 @@ def _checked(title: str, checks_by_variant: dict[str, AnswerChecks]) -> Text | N
     named = [(formatting.variant(variant), checks) for variant, checks in checks_by_variant.items()]
     gave = ", ".join(f"{name} {_gave(checks)}" for name, checks in named)
     unanswered = "".join(
-        f" {name}: {formatting.count(checks.unanswered)} questions failed and were not compared."
+        f" {name}: {checks.unanswered:,} of its questions failed and were not compared."
         for name, checks in named
         if checks.unanswered
     )

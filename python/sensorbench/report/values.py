@@ -1,5 +1,6 @@
 """The values that charts and tables show, taken from results."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -25,8 +26,8 @@ from sensorbench.results.server_use import server_use
 FIRST_REQUESTS = (25, 75)
 _SHARES = np.concatenate([np.linspace(0.0, 0.98, 99), np.linspace(0.981, 1.0, 20)])
 _PERCENTILES = np.linspace(1, 99, 99)
-# More points than pixels help nobody.
-MAX_POINTS = 2000
+# More points than pixels help nobody: of one variant, and of a chart, which a page carries whole.
+MAX_POINTS, MAX_POINTS_OF_ALL = 2000, 20_000
 
 
 def distribution(result: ComparisonResult, variants: list[str], operation: str) -> list[QuantileRow]:
@@ -64,13 +65,14 @@ def _quantiles(result: ComparisonResult, variant: str, operation: str, shares: F
 def over_run(result: ComparisonResult, variants: list[str], operation: str) -> list[RequestRow]:
     """Each request of the first run, with a smoothed line through them. Nothing where not every request was logged, or there are too many."""
     rows = []
+    most = min(MAX_POINTS, MAX_POINTS_OF_ALL // max(1, len(variants)))
     for variant in variants:
         for run in result.usable_runs(variant)[:1]:
             if not is_held_whole(run):
                 continue
             numbers, latencies = logged_latencies(run, operation)
             smoothed = np.exp(exponentially_smoothed(np.log(latencies)))
-            step = max(1, len(numbers) // MAX_POINTS)
+            step = math.ceil(len(numbers) / max(1, most)) or 1
             rows += [
                 RequestRow(variant, float(number), float(latency), float(line))
                 for number, latency, line in zip(numbers[::step], latencies[::step], smoothed[::step], strict=True)

@@ -89,10 +89,18 @@ def check_target(
     for answer in queried:
         operation = operations.operation[answer.operation]
         given = _ask(target, answer.operation, operation, schema, answer.parameters)
-        problem = "no answer came" if given is None else difference(given, _digest_of_known(answer, operation))
+        problem = given if isinstance(given, str) else difference(given, _digest_of_known(answer, operation))
         if problem:
-            problems.append(AnswerProblem(operation=answer.operation, parameters=shown(answer.parameters), problem=problem))
-    return AnswerChecks(queried=len(queried), wrong=len(problems), problems=problems)
+            problems.append(
+                AnswerProblem(
+                    operation=answer.operation,
+                    parameters=shown(answer.parameters),
+                    problem=problem,
+                    answered=not isinstance(given, str),
+                )
+            )
+    failed = sum(not problem.answered for problem in problems)
+    return AnswerChecks(queried=len(queried) - failed, unanswered=failed, wrong=len(problems) - failed, problems=problems)
 
 
 def reference_answer(
@@ -121,11 +129,15 @@ def _digest_of_known(answer: KnownAnswer, operation: Operation) -> Answer:
     return _digest(pa.table(columns, schema=schema), answer.operation, operation)
 
 
-def _ask(target: _engine.Target, name: str, operation: Operation, schema: Schema, parameters: Mapping[str, Any]) -> Answer | None:
-    """One operation with given parameters, by the same engine as everything else."""
+def _ask(target: _engine.Target, name: str, operation: Operation, schema: Schema, parameters: Mapping[str, Any]) -> Answer | str:
+    """The answer to one operation with given parameters, by the same engine as everything else; why none came where that failed."""
     values = {key: pa.array([parameters[key]], ARROW_TYPES[value_type]) for key, value_type in operation.parameters.items()}
-    answers = answers_by_operation(ask_each(target, name, operation, schema, pa.table(values)).answers)
-    return answers[0].find(0) if 0 in answers else None
+    answered = ask_each(target, name, operation, schema, pa.table(values))
+    answers = answers_by_operation(answered.answers)
+    if 0 in answers and (answer := answers[0].find(0)) is not None:
+        return answer
+    errors = [f"{error['kind']}: {error['first_message']}" for error in answered.totals.errors]
+    return f"no answer came ({'; '.join(errors)})" if errors else "no answer came within the time limit"
 
 
 def answers_by_operation(table: pa.Table) -> dict[int, Answers]:

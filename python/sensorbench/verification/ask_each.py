@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from sensorbench import _engine
 from sensorbench.results.engine_plan import EnginePlan, ParameterOrigin
+from sensorbench.results.manifest import RunTotals
 from sensorbench.runner import Parameters, planned_operation, run_to_end
 from sensorbench.schemas import Operation, Schema
 
@@ -16,9 +17,10 @@ _RECORDED: tuple[Literal["operations"], Literal["answers"]] = ("operations", "an
 
 @dataclass(frozen=True)
 class Answered:
-    """Questions that were asked: the run that did it, which is over, its plan and parameters, and what was recorded."""
+    """Questions that were asked: the run that did it, which is over, and as a whole, its plan and parameters, and what was recorded."""
 
     run: _engine.Run
+    totals: RunTotals
     plan: EnginePlan
     parameters: Parameters
     operations: pa.Table
@@ -52,6 +54,6 @@ def ask_each(
     }
     parameters = Parameters([_TABLE], {_TABLE: rows} if columns else {})
     segments: list[_engine.Segment] = []
-    run, _ = run_to_end(target, plan, parameters.readers(), lambda _, segment: segments.append(segment))
+    run, totals = run_to_end(target, plan, parameters.readers(), lambda _, segment: segments.append(segment))
     operations, answers = ([segment[table] for segment in segments] for table in _RECORDED)
-    return Answered(run, plan, parameters, pa.Table.from_batches(operations), pa.Table.from_batches(answers))
+    return Answered(run, totals, plan, parameters, pa.Table.from_batches(operations), pa.Table.from_batches(answers))

@@ -90,6 +90,7 @@ def summarise(result: ComparisonResult) -> ComparisonSummary:
     ]
     health, caveats = check_client_health(result, runs)
     caveats += prefix_caveats(prefixes)
+    caveats += _unanswered(result)
     for variant, why in outdated.items():
         if any(variant in ranking.outdated for ranking in rankings):
             text, action = f"It is not ranked against the others: {why}.", "--include-outdated ranks it."
@@ -121,6 +122,24 @@ def summarise(result: ComparisonResult) -> ComparisonSummary:
             stall=stall.figures if (stall := read_stall(result.folder)) else None,
         ),
     )
+
+
+def _unanswered(result: ComparisonResult) -> list[Caveat]:
+    """Of variants that failed at questions with a known answer, which those were."""
+    return [
+        Caveat(
+            kind="known answers",
+            text=(
+                f"{problem.operation} with {', '.join(f'{name} {value}' for name, value in (problem.parameters or {}).items())} "
+                f"has an answer computed by hand, and the question failed: {problem.problem}."
+            ),
+            action="What it answered while it was measured was compared all the same. Repeat it where nothing else runs.",
+            variant=variant,
+        )
+        for variant, checks in result.checks.items()
+        for problem in checks.problems
+        if not problem.answered
+    ]
 
 
 def _not_alone(result: ComparisonResult) -> list[Caveat]:
@@ -166,7 +185,7 @@ def _unchecked(result: ComparisonResult) -> list[str]:
 
 def _wrong(result: ComparisonResult) -> dict[str, str]:
     """Operations that gave a wrong answer to a question with a known one, and why that is known."""
-    by_hand = [problem.operation for checks in result.checks.values() for problem in checks.problems]
+    by_hand = [problem.operation for checks in result.checks.values() for problem in checks.problems if problem.answered]
     after_writing = [problem.operation for checks in result.contents.values() for problem in checks.problems]
     return {
         **dict.fromkeys(after_writing, "what was written was not found again as it should be"),

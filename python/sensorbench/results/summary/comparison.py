@@ -101,11 +101,12 @@ class LoadFigures(SummaryPart):
 
 
 class AnswerProblem(SummaryPart):
-    """A question that was answered wrongly."""
+    """A question that was answered wrongly, or not at all."""
 
     operation: str
     parameters: Any = None
     problem: str
+    answered: bool = Field(default=True, description="False where the question failed, as by a time limit of the server.")
 
 
 class AnswerChecks(SummaryPart):
@@ -124,6 +125,24 @@ class AnswerChecks(SummaryPart):
     lost_writes: int = 0
     unknown_writes: int = 0
     unknown_writes_found: int = 0
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_earlier_versions(cls, data: Any) -> Any:
+        """Earlier versions counted a question that failed as one that was queried and answered wrongly."""
+        problems = data.get("problems", []) if isinstance(data, dict) else []
+        is_of_today = any(not isinstance(problem, dict) or "answered" in problem for problem in problems)
+        failed = sum(problem["problem"] == "no answer came" for problem in problems) if not is_of_today else 0
+        if not failed:
+            return data
+        queried = "queried" if "queried" in data else "asked"
+        return {
+            **data,
+            queried: data[queried] - failed,
+            "wrong": data["wrong"] - failed,
+            "unanswered": data.get("unanswered", 0) + failed,
+            "problems": [{**problem, "answered": problem["problem"] != "no answer came"} for problem in problems],
+        }
 
 
 class Block(SummaryPart):
