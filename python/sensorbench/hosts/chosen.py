@@ -10,7 +10,7 @@ from sensorbench.errors import UsageError, problem_text
 from sensorbench.hosts.hosts_file import LOCAL, HostEntry, HostsFile, Scheduler, is_scheduler, load_hosts_file
 
 MAX_LOCAL = 64
-INSTALL = "pip install 'sensorbench[hosts]'"
+INSTALL = "run `make setup` in the checkout, or .uv/bin/uv pip install 'distributed>=2025.1' 'cryptography>=42'"
 _EXPECTED = (
     "expected a file (hosts.toml), local:N, ssh://USER@HOST:PORT (several with commas), or tls://HOST:PORT of a dask scheduler"
 )
@@ -33,7 +33,7 @@ def choose_hosts(text: str) -> ChosenHosts:
     """The hosts that a text names. Raises UsageError for what names none, and where dask.distributed is not installed."""
     chosen = ChosenHosts(text, _hosts(text))
     if find_spec("distributed") is None or find_spec("cryptography") is None:
-        raise UsageError(f"--hosts {text}: dask.distributed is not installed; install it with: {INSTALL}")
+        raise UsageError(f"--hosts {text}: dask.distributed is not installed: {INSTALL}")
     return chosen
 
 
