@@ -10,7 +10,7 @@ from sensorbench.errors import UsageError, problem_text
 from sensorbench.hosts.hosts_file import LOCAL, HostEntry, HostsFile, Scheduler, is_scheduler, load_hosts_file
 
 MAX_LOCAL = 64
-INSTALL = "run `make setup` in the checkout, or .uv/bin/uv pip install 'distributed>=2025.1' 'cryptography>=42'"
+INSTALL = "run `make setup` in the checkout, or .uv/bin/uv pip install 'distributed>=2026.1' 'cryptography>=42'"
 _EXPECTED = (
     "expected a file (hosts.toml), local:N, ssh://USER@HOST:PORT (several with commas), or tls://HOST:PORT of a dask scheduler"
 )
