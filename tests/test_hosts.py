@@ -450,12 +450,21 @@ def test_a_cluster_that_runs_already_is_used_and_left(tmp_path: Path) -> None:
         stack.callback(scheduler.close)
         stack.callback(worker.close)
         scheduler.hello()
-        scheduler.order(BeScheduler(address="127.78.253.1", port=0, credentials=credentials))
+        scheduler.order(
+            BeScheduler(folder=str(tmp_path / "of-scheduler"), address="127.78.253.1", port=0, credentials=credentials)
+        )
         url = scheduler.listening()
         worker.hello()
         worker.order(
             BeHost(
-                scheduler=url, name="pod-1", address="127.78.253.2", port=0, cpus=None, environment={}, credentials=credentials
+                folder=None,
+                scheduler=url,
+                name="pod-1",
+                address="127.78.253.2",
+                port=0,
+                cpus=None,
+                environment={},
+                credentials=credentials,
             )
         )
         worker.listening()
@@ -534,10 +543,13 @@ def test_a_run_on_four_hosts_looks_as_from_one_process(cli: Cli, tmp_path: Path)
 @contextmanager
 def long_run(folder: Path, hosts: int = 2) -> Iterator[tuple["subprocess.Popen[str]", dict[str, psutil.Process]]]:
     """A run on local hosts that would go on for a minute, of which a part is written; and the processes of hosts, of their load generators and of the
-    scheduler, by name. When it ends, none of them is left, and nobody listens where they did.
+    scheduler, by name. When it ends, none of them is left, no file of theirs, and nobody listens where they did.
     """
     command = (sys.executable, "-m", "sensorbench", *stress(folder, f"local:{hosts}", "--rates", "200", "--step-duration", "1m"))
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+    temporary = folder.with_name("temporary")
+    temporary.mkdir()
+    environment = {**os.environ, "TMPDIR": str(temporary)}
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment) as process:
         children: list[psutil.Process] = []
         places: dict[tuple[str, int], int] = {}
         try:
@@ -551,6 +563,7 @@ def long_run(folder: Path, hosts: int = 2) -> Iterator[tuple["subprocess.Popen[s
             process.kill()
     _, alive = psutil.wait_procs(children, timeout=ENDS_WITHIN_S)
     assert alive == []
+    assert list(temporary.iterdir()) == []
     assert len(places) == hosts + 1
     for place in places:
         with pytest.raises(ConnectionRefusedError):

@@ -80,14 +80,15 @@ def _path(file: Path) -> str:
 
 
 @contextmanager
-def configured() -> Iterator[None]:
-    """Has dask do in this context what hosts need, and nothing besides."""
+def configured(folder: Path | None = None) -> Iterator[None]:
+    """Has dask do in this context what hosts need, and nothing besides; its own files go below a folder, if one is given."""
     import dask.config
 
     # Its defaults are there before: leaving the context takes back what was not.
     import distributed  # noqa: F401
 
-    with dask.config.set(_CONFIGURATION):
+    places = {} if folder is None else {"temporary-directory": os.fspath(folder)}
+    with dask.config.set({**_CONFIGURATION, **places}):
         yield
 
 
@@ -107,8 +108,8 @@ async def started_scheduler(order: BeScheduler) -> Listener:
     return started
 
 
-async def started_worker(order: BeHost, folder: Path, on_lost: Callable[[], None]) -> Listener:
-    """A worker that listens; its own files are in a folder. `on_lost` is called when its scheduler is gone. Raises OSError and ValueError where it cannot
+async def started_worker(order: BeHost, on_lost: Callable[[], None]) -> Listener:
+    """A worker that listens. `on_lost` is called when its scheduler is gone. Raises OSError and ValueError where it cannot
     be started.
     """
     from distributed import Worker
@@ -133,7 +134,6 @@ async def started_worker(order: BeHost, folder: Path, on_lost: Callable[[], None
         port=order.port,
         nthreads=1,
         memory_limit=0,
-        local_directory=os.fspath(folder),
         security=security_of(order.credentials),
     )
     return started

@@ -28,18 +28,22 @@ class Credentials(_Message):
 
 
 class BeScheduler(_Message):
-    """Be the scheduler, and listen at an address. Answered by Listening or Refused."""
+    """Be the scheduler, and listen at an address. `folder` has what the command has here, and goes with it. Answered by Listening or Refused."""
 
     kind: Literal["scheduler"] = "scheduler"
+    folder: str
     address: str
     port: int
     credentials: Credentials
 
 
 class BeHost(_Message):
-    """Be a host of a scheduler's, and listen at an address. `environment` is added to its own. Answered by Listening or Refused."""
+    """Be a host of a scheduler's, and listen at an address. `environment` is added to its own; its files go below `folder`, or where temporary files
+    go. Answered by Listening or Refused.
+    """
 
     kind: Literal["host"] = "host"
+    folder: str | None
     scheduler: str
     name: str
     address: str

@@ -108,7 +108,7 @@ class HostPool:
     def _started(self, stack: ExitStack) -> list[DaskHost]:
         """Processes on all hosts, and their scheduler. Raises FailedError and UsageError."""
         credentials = new_credentials()
-        homes = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sensorbench-hosts-")))
+        homes = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sensorbench-hosts-", ignore_cleanup_errors=True)))
         scheduler = _closed_with(Launched("the scheduler of the hosts", local_command()), stack)
         # All of them start at the same time.
         begun: list[_Begun] = []
@@ -125,7 +125,7 @@ class HostPool:
         net = _local_net()
         at, port = self._scheduler_place([hello for _, hello in there], net)
         scheduler.hello()
-        scheduler.order(BeScheduler(address=at, port=port, credentials=credentials))
+        scheduler.order(BeScheduler(folder=str(homes), address=at, port=port, credentials=credentials))
         url = scheduler.listening()
         ordered = []
         for number, (each, hello) in enumerate(there, start=1):
@@ -197,8 +197,9 @@ def _closed_with(process: Launched, stack: ExitStack) -> Launched:
 
 
 def _order(entry: HostEntry, address: str, scheduler: str, credentials: Credentials, homes: Path) -> BeHost:
-    environment = {}
+    environment, folder = {}, None
     if entry.reach == LOCAL:
+        folder = str(homes)
         home = homes / entry.name
         home.mkdir()
         # What can be made again, and what knows of running servers, is the machine's.
@@ -209,6 +210,7 @@ def _order(entry: HostEntry, address: str, scheduler: str, credentials: Credenti
     if entry.lab_folder is not None:
         environment["SENSORBENCH_LAB"] = entry.lab_folder
     return BeHost(
+        folder=folder,
         scheduler=scheduler,
         name=entry.name,
         address=address,

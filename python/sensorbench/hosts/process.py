@@ -29,9 +29,12 @@ def main() -> None:
     order = receive(requests)
     if not isinstance(order, BeScheduler | BeHost):
         return
-    folder = Path(tempfile.mkdtemp(prefix="sensorbench-host-"))
+    # The folder of the command is removed by its scheduler, also where the controller cannot do that any more.
+    folder = Path(
+        order.folder if isinstance(order, BeScheduler) else tempfile.mkdtemp(prefix="sensorbench-host-", dir=order.folder)
+    )
     threading.Thread(target=_end_with_controller, args=(requests, folder), name="controller", daemon=True).start()
-    with configured():
+    with configured(folder):
         asyncio.run(_serve(order, answers, folder))
     _end(folder)
 
@@ -50,7 +53,7 @@ async def _serve(order: BeScheduler | BeHost, answers: IO[bytes], folder: Path) 
         if isinstance(order, BeHost):
             os.environ.update(order.environment)
             _keep_to(order.cpus)
-            server: Listener = await started_worker(order, folder, lambda: _end(folder))
+            server: Listener = await started_worker(order, lambda: _end(folder))
         else:
             server = await started_scheduler(order)
     except (OSError, ValueError, RuntimeError) as error:
