@@ -136,7 +136,7 @@ wheel: $(RUNTIME) ## build a wheel in dist/, which `pipx install dist/sensorbenc
 
 lock: $(UV) ## resolve the Python dependencies again
 	@$(UV) pip compile --quiet --upgrade --generate-hashes --no-emit-index-url --no-annotate --no-header pyproject.toml --group build -o requirements.txt
-	@$(UV) pip compile --quiet --upgrade --generate-hashes --no-emit-index-url --no-annotate --no-header pyproject.toml --extra tune --extra spark --extra notebook --extra docs --group build --group dev -o requirements-dev.txt
+	@$(UV) pip compile --quiet --upgrade --generate-hashes --no-emit-index-url --no-annotate --no-header pyproject.toml --extra tune --extra spark --extra notebook --extra hosts --extra docs --group build --group dev -o requirements-dev.txt
 
 clean: ## remove everything that was built (not the results)
 	@rm -rf .venv .uv target site .mypy_cache .pytest_cache .ruff_cache .hypothesis python/sensorbench/_engine*.so

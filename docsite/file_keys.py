@@ -15,6 +15,7 @@ from sensorbench.benchmarks.factors.file import FactorsFile
 from sensorbench.benchmarks.tune.space import Space
 from sensorbench.claims.claim import ClaimsFile
 from sensorbench.dataset.mapping import Mapping
+from sensorbench.hosts.hosts_file import HostsFile
 from sensorbench.runner.experiment_file import ExperimentFile
 from sensorbench.schemas.operations import Operations
 from sensorbench.schemas.schema_file import SchemaFile
@@ -37,6 +38,7 @@ FILE_KINDS = (
     FileKind("Dataset mapping", Mapping, "../how-to/own-data.md"),
     FileKind("Operation set", Operations, "../how-to/write-a-schema.md"),
     FileKind("Schema file", SchemaFile, "../how-to/write-a-schema.md"),
+    FileKind("Hosts", HostsFile, "../how-to/hosts.md"),
     FileKind("Search space", Space, "../how-to/tune.md"),
     FileKind("Study", StudyFile, "../contributing.md", (ExperimentFile,)),
     FileKind("Study of factors", FactorsFile, "../studies/cassandra-tuning.md"),

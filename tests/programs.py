@@ -11,7 +11,7 @@ import pytest
 from sensorbench.lab.software import DebianPackages
 
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-_BROWSER_FILE, _KEYGEN_FILE = "usr/lib/chromium/chromium", "usr/bin/ssh-keygen"
+_BROWSER_FILE, _KEYGEN_FILE, _SSH_FILE = "usr/lib/chromium/chromium", "usr/bin/ssh-keygen", "usr/bin/ssh"
 
 
 @cache
@@ -27,6 +27,15 @@ def have_ssh_keygen(monkeypatch: pytest.MonkeyPatch) -> None:
     """Has `ssh-keygen` found, by this process and by those that it starts, until the test ends."""
     if shutil.which("ssh-keygen") is None:
         program, environment = unpacked("openssh-client", _KEYGEN_FILE)
+        monkeypatch.setenv("PATH", f"{Path(program).parent}{os.pathsep}{os.environ['PATH']}")
+        monkeypatch.setenv("LD_LIBRARY_PATH", environment["LD_LIBRARY_PATH"])
+
+
+def have_ssh(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has `ssh` and `ssh-keygen` found in the same way."""
+    have_ssh_keygen(monkeypatch)
+    if shutil.which("ssh") is None:
+        program, environment = unpacked("openssh-client", _SSH_FILE)
         monkeypatch.setenv("PATH", f"{Path(program).parent}{os.pathsep}{os.environ['PATH']}")
         monkeypatch.setenv("LD_LIBRARY_PATH", environment["LD_LIBRARY_PATH"])
 

@@ -24,7 +24,7 @@ CRATES = ROOT / "crates"
 COMMON = {"errors", "interrupts", "options", "paths", "progress", "terminal", "toml_file", "_engine", "__version__"}
 # What measures one workload on one target, and what that needs.
 _BASE = {"dataset", "schemas", "lab", "results", "analysis"} | COMMON
-_RUNNER = {"runner"} | _BASE
+_RUNNER = {"runner", "hosts"} | _BASE
 _VERIFICATION = {"verification"} | _RUNNER
 _LIFECYCLE = {"lifecycle"} | _VERIFICATION
 _COMPAT = {"compat"} | _LIFECYCLE
@@ -43,11 +43,12 @@ MAY_IMPORT = {
     "results": {"errors", "interrupts", "paths", "_engine", "__version__"},
     "dataset": COMMON,
     "schemas": COMMON,
+    "hosts": COMMON,
     "lab": COMMON,
     "spark": {"lab", "dataset"} | COMMON,
     "report": {"analysis", "results", "paths"},
     "traffic": _RUNNER,
-    "runner": _BASE,
+    "runner": {"hosts"} | _BASE,
     "verification": _RUNNER,
     "lifecycle": _VERIFICATION,
     "compat": _LIFECYCLE,

@@ -96,6 +96,7 @@ JSON_ELSEWHERE = {
     "elasticity compare": "test_elasticity_run",
     "elasticity analyse": "test_elasticity",
     "doctor": "test_doctor",
+    "hosts check": "test_hosts",
     "cassandra-stress": "test_cassandra_stress",
     "lab up": "test_lab",
     "lab status": "test_lab",

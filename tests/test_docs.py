@@ -13,6 +13,7 @@ from sensorbench.catalog.write_docs_lists import databases_in, with_lists, write
 from sensorbench.dataset.beijing_air_quality import DESCRIPTION
 from sensorbench.dataset.mapping import Mapping, TimeColumn
 from sensorbench.errors import UsageError
+from sensorbench.hosts.chosen import INSTALL as INSTALL_OF_HOSTS
 from sensorbench.lab.spark import INSTALL
 from sensorbench.options import DEFAULT_SEED
 from sensorbench.runner.experiment_file import ExperimentFile
@@ -156,6 +157,7 @@ def test_the_example_of_insight_runs(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_what_is_to_be_installed_is_what_the_project_needs() -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
     assert all(f"'{requirement}'" in INSTALL for requirement in extras["spark"])
+    assert all(f"'{requirement}'" in INSTALL_OF_HOSTS for requirement in extras["hosts"])
     for document, extra in (("how-to/tune.md", "tune"), ("studies/mapreduce.md", "spark"), ("how-to/own-data.md", "spark")):
         assert all(f"uv pip install '{requirement}'" in text_of(document) for requirement in extras[extra]), document
 

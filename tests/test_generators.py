@@ -62,8 +62,8 @@ PLAN: EnginePlan = {
 TABLE = pa.table({"id": pa.array(range(50), pa.int64())})
 
 
-def null_target() -> _engine.Target:
-    target = _engine.Target("null:")
+def null_target(url: str = "null:") -> _engine.Target:
+    target = _engine.Target(url)
     target.create(SCHEMA, "", intent="create", owner=Owner("of a test", "").to_json())
     return target
 

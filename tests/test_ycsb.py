@@ -198,10 +198,10 @@ def printed(text: str) -> dict[tuple[str, str], float]:
     return {(group.rstrip("]"), what): float(value) for group, what, value in lines}
 
 
-def carry_out(phase: str, target: str, options: list[str], out: Path) -> dict[tuple[str, str], float]:
+def carry_out(phase: str, target: str, options: list[str], out: Path, *more: str) -> dict[tuple[str, str], float]:
     """A phase that ends well; what it printed."""
     replace = ["--replace"] if phase == "load" else []
-    assert run_main(("ycsb", phase, "--target", target, *as_arguments(options), *replace, "--out", out)) == 0
+    assert run_main(("ycsb", phase, "--target", target, *as_arguments(options), *replace, *more, "--out", out)) == 0
     return printed((out / "ycsb.txt").read_text(encoding="utf-8"))
 
 
@@ -393,6 +393,17 @@ def test_parts_of_the_records_are_loaded_one_after_the_other(loaded: Path, tmp_p
     rest = carry_out("load", target, options_of("a", "insertstart=120"), tmp_path / "rest")
     assert (first["INSERT", "Return=OK"], rest["INSERT", "Return=OK"]) == (120, RECORDS - 120)
     assert records_in(tmp_path / "y.db").keys() == records_in(loaded).keys()
+
+
+def test_load_generators_add_the_records_that_one_adds(cli: Cli, loaded: Path, tmp_path: Path) -> None:
+    options = options_of("a", "threadcount=4")
+    added = carry_out("load", target_at(tmp_path / "y.db"), options, tmp_path / "load", "--generators", "2")
+    assert added["INSERT", "Return=OK"] == RECORDS
+    assert records_in(tmp_path / "y.db") == records_in(loaded)
+    words = as_arguments([*options_of("d", "threadcount=4"), "operationcount=9"])
+    target = target_at(tmp_path / "y.db")
+    refused = cli("ycsb", "run", "--target", target, *words, "--generators", "2", "--out", tmp_path / "run")
+    assert (refused.exit_code, "what the run itself writes" in refused.err) == (2, True), refused.err
 
 
 def test_new_records_follow_all_that_there_are_to_be(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ __all__ = [
     "FailedError",
     "InterruptedRunError",
     "LostGeneratorError",
+    "LostHostError",
     "NamespaceError",
     "SchemaError",
     "SensorbenchError",
@@ -81,5 +82,11 @@ class InterruptedRunError(SensorbenchError):
 
 class LostGeneratorError(InterruptedRunError):
     """A load generator ended before its run did, or answered no more; what was done until then is on disk."""
+
+    exit_code = 1
+
+
+class LostHostError(InterruptedRunError):
+    """A host is gone, or answers no more; what was done until then is on disk."""
 
     exit_code = 1

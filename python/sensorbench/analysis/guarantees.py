@@ -156,6 +156,18 @@ def check(operations: pa.Table) -> Checked:
     )
 
 
+def widened(operations: pa.Table, bound_ns: int) -> pa.Table:
+    """A history in which each operation may have begun earlier, and ended later, by a bound (ns): of clients whose clocks are known to within it. What is
+    found then does not come from their clocks.
+    """
+    if not bound_ns:
+        return operations
+    names = operations.column_names
+    invoked, ended = pc.subtract(operations["invoked_ns"], bound_ns), pc.add(operations["ended_ns"], bound_ns)
+    with_invoked = operations.set_column(names.index("invoked_ns"), "invoked_ns", invoked)
+    return with_invoked.set_column(names.index("ended_ns"), "ended_ns", ended)
+
+
 class _History:
     """A history's columns. An operation is known by its row, a version by a number: first the initial ones, then the writes."""
 

@@ -33,7 +33,8 @@ def run(
     changes: Mapping[str, object] | None = None,
     sweeps: Mapping[str, Sequence[object]] | None = None,
     include_outdated: bool = False,
-    generators: int = 1,
+    generators: int | None = None,
+    hosts: str | Path | None = None,
     server_memory: str | None = None,
     server_cpus: int | None = None,
     one_at_a_time: bool = False,
@@ -52,7 +53,9 @@ def run(
         changes: keys of the file that are changed, with their values: `{"workload.operations": 500}`.
         sweeps: values that are compared, by the name of a target's option or of a schema's parameter.
         include_outdated: whether outdated versions of databases are ranked against current ones.
-        generators: number of load generators, which are processes of this machine, that share each run.
+        generators: number of load generators that share each run; 1 if None, or one on each of `hosts`.
+        hosts: the hosts of load generators, as `--hosts` names them: a file (`hosts.toml`), `"local:4"`, `"ssh://me@10.0.0.1"`; processes of this
+            machine if None.
         server_memory: memory of each server that is started, all its nodes together: `"2G"`.
         server_cpus: number of CPUs of each server that is started; half of them if None.
         one_at_a_time: whether the server of one variant is up at a time: each is started for a block of repetitions, and stopped.
@@ -88,7 +91,8 @@ def run(
         "changes": changes,
         "sweeps": sweeps,
         "include_outdated": include_outdated,
-        "generators": generators if generators > 1 else None,
+        "generators": generators,
+        "hosts": None if hosts is None else str(hosts),
         "server_memory": server_memory,
         "server_cpus": server_cpus,
         "one_at_a_time": one_at_a_time,
@@ -111,7 +115,7 @@ def run(
             include_outdated=include_outdated,
             resources=resources,
             blocks=blocks,
-            generators=GeneratorOptions(generators=generators).generators,
+            generators=GeneratorOptions(generators=generators, hosts=None if hosts is None else str(hosts)),
         )
         summary, _ = run_comparison_and_report(
             comparison, folder, reporter, resume=resume, replace=replace, drop_after=drop_after

@@ -52,7 +52,7 @@ def dry_run_experiment(
 
     def comparisons_at(at: float, below: Path) -> dict[str, Comparison]:
         comparison = plan_experiment(
-            path, [*changes, f"scale={at!r}"], below, quiet, options.sweeps, blocks=options, generators=options.generators
+            path, [*changes, f"scale={at!r}"], below, quiet, options.sweeps, blocks=options, generators=options
         )
         found[""] = comparison
         return {"": comparison}

@@ -10,9 +10,11 @@ from sensorbench.analysis import guarantees
 from sensorbench.cli.fail_on import FailOnFindings, fail_on_findings, parse_findings
 from sensorbench.cli.options import Json
 from sensorbench.cli.printing import new_table, print_json
+from sensorbench.errors import UsageError
 from sensorbench.progress import console
 from sensorbench.report import findings, formatting
 from sensorbench.results.history import read_history
+from sensorbench.runner import seconds_or_none
 
 app = typer.Typer(help="What a database gave its clients: stale reads, lost writes, values never written.", no_args_is_help=True)
 
@@ -28,16 +30,31 @@ def _group() -> None:
 def check(
     history: Annotated[Path, typer.Argument(help="A history: JSON lines with process, type, f, key, value and time (ns).")],
     fail_on: FailOnFindings = None,
+    clock_bound: Annotated[
+        str,
+        typer.Option(
+            help="How well the clients' clocks are known beside one another: 2ms. With several hosts it is `bound_ns` of the load generators in the "
+            "manifest of the run. Nothing is found that clocks so far apart could explain."
+        ),
+    ] = "0",
     json: Json = False,
 ) -> None:
     """Check a history of reads and writes. Exit code 0 whatever is found, but for what --fail-on names; 2 when the file is no history."""
     failing = parse_findings(fail_on)
-    checked = guarantees.check(read_history(history))
+    checked = guarantees.check(guarantees.widened(read_history(history), _bound_ns(clock_bound)))
     if json:
         print_json(checked.summary())
     else:
         _print(checked)
     fail_on_findings(failing, lambda name: checked.findings[name].count)
+
+
+def _bound_ns(text: str) -> int:
+    """A bound of clocks. Raises UsageError."""
+    try:
+        return round(seconds_or_none(text) * 1e9)
+    except ValueError as error:
+        raise UsageError(f"--clock-bound {error}") from None
 
 
 def _print(checked: guarantees.Checked) -> None:

@@ -62,7 +62,7 @@ def run(
         include_outdated=options.include_outdated,
         resources=options.resources,
         blocks=options,
-        generators=options.generators,
+        generators=options,
     )
     reporter.say(f"{comparison.title}: variants: {len(comparison.variants)}, results go to {out}")
     with live_page(out, live_port(live, port), reporter):

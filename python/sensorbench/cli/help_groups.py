@@ -26,7 +26,7 @@ PANELS: dict[str, tuple[str, ...]] = {
     "Read results": ("report", "watch", "compare", "gate", "history", "claims"),
     "Publish results": ("bundle", "verify", "site"),
     "Data": ("data", "schema", "operations"),
-    "Servers": ("lab", "target"),
+    "Servers": ("lab", "target", "hosts"),
 }
 
 # Commands that print no table.

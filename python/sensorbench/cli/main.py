@@ -102,6 +102,7 @@ class _Commands(LazyGroup):
         "data": ("data:app", "Datasets: real, generated, and your own."),
         "lab": ("lab:app", "Real servers on this machine: private, on loopback addresses, without Docker."),
         "target": ("target:app", "What sensorbench left at a target, and removing it."),
+        "hosts": ("hosts:app", "Hosts for load generators and nodes: whether they are fit to measure."),
         "doctor": ("doctor:doctor", "Tell whether this machine is fit to measure, and which latencies can be trusted here."),
     }
 

@@ -13,6 +13,7 @@ from sensorbench.claims import Claim
 from sensorbench.cli.printing import new_table, open_page, print_json
 from sensorbench.progress import ProgressReporter, console, print_labelled
 from sensorbench.report import answer, formatting
+from sensorbench.report.load_generators import clock_lines
 from sensorbench.results.summary.claims import JudgedClaim, MeasuredFigure, verdict_counts
 from sensorbench.results.summary.comparison import ComparisonSummary, RankedVariant
 from sensorbench.results.summary.envelope import Caveat
@@ -69,6 +70,8 @@ def print_outcome(summary: ComparisonSummary, page: Path) -> None:
         screen.print(_p99(summary))
     if summary.result.stall:
         screen.print(f"{formatting.described_stall(summary.result.stall)}.", highlight=False)
+    for line in clock_lines(summary.result.load_generators):
+        screen.print(line, highlight=False)
     equal = {True: "all answers were equal", False: "ANSWERS DIFFER", None: "answers were not compared"}[summary.answers_equal]
     screen.print(f"{equal}; report: {page}", highlight=False)
     for note in notes_of(caveat for caveat in summary.warnings if caveat.kind != "embedded"):

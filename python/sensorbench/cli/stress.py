@@ -20,6 +20,7 @@ from sensorbench.cli.printing import new_table, print_json
 from sensorbench.paths import new_results_folder
 from sensorbench.progress import ProgressReporter, console, print_labelled
 from sensorbench.report import formatting
+from sensorbench.report.load_generators import clock_lines
 from sensorbench.results.summary.stress import StressStep, StressSummary
 from sensorbench.runner import observers
 
@@ -129,6 +130,8 @@ def print_stress(summary: StressSummary, page: Path) -> None:
     screen.print(table)
     if result.capacity and result.objective:
         screen.print(formatting.capacity(result.capacity, result.objective), style="bold", highlight=False)
+    for line in clock_lines(result.load_generators):
+        screen.print(line, highlight=False)
     for caveat in summary.warnings:
         if caveat.kind != "embedded":
             print_labelled(screen, "note", f"{caveat.text} {caveat.action}")

@@ -12,7 +12,7 @@ from sensorbench.results import RunResult
 from sensorbench.results.engine_plan import EnginePlan
 from sensorbench.results.engine_report import EngineRun, Snapshot
 from sensorbench.results.tools import RUN_FOLDER
-from sensorbench.runner import Observer, Variant, run_plan
+from sensorbench.runner import ALONE, LoadGenerators, Observer, Variant, run_plan
 
 
 def drive(
@@ -25,6 +25,7 @@ def drive(
     what: str,
     *,
     folder: Path | None = None,
+    generators: LoadGenerators = ALONE,
 ) -> RunResult:
     """Carries out a plan of one phase and describes how far it is. Raises what ended it early.
 
@@ -37,6 +38,7 @@ def drive(
         observers: called some times per second with the run and its snapshot.
         what: what is done, in words.
         folder: of the run; that of a benchmark's only run if None.
+        generators: the load generators that share it.
 
     Returns:
         The run, as it is on disk.
@@ -50,7 +52,7 @@ def drive(
             for observer in observers:
                 observer(run, snapshot)
 
-        result = run_plan(target, variant, plan, tables, into, context.servers, on_snapshot)
+        result = run_plan(target, variant, plan, tables, into, context.servers, on_snapshot, generators=generators)
         totals = result.manifest.totals
         ended = totals.phases[0].operations.values() if totals else []
         task.end(f"{sum(entry['counts']['ok'] for entry in ended):,} operations")

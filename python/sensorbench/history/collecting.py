@@ -129,6 +129,10 @@ def _recorded(totals: RunTotals) -> dict[str, Any]:
     recorded = totals.model_dump(mode="json")
     if not totals.generators:
         del recorded["generators"]
+    for generator in recorded.get("generators", []):
+        # The same of load generators of this machine.
+        if generator["clock"] is None:
+            del generator["clock"]
     return recorded
 
 

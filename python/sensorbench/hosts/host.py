@@ -3,6 +3,9 @@
 from collections.abc import Callable
 from typing import ParamSpec, Protocol, TypeVar
 
+# A host that hears nothing from its controller for so long (s) ends what it keeps: nobody would see what it does, or end it.
+ABANDONED_S = 30.0
+
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
@@ -25,4 +28,7 @@ class Host(Protocol):
         """What a function returns there. It is called once, and never again if the host is lost on the way."""
 
     def keep(self, kind: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
-        """Makes an object there, and returns what stands for it here: its methods are called there, one after the other."""
+        """Makes an object there, and returns what stands for it here: its methods are called there, one after the other.
+
+        Where nobody here has been heard of for ABANDONED_S, the host calls the object's `close`, if it has one, and nothing else any more.
+        """

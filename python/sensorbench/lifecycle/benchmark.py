@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from sensorbench import __version__
 from sensorbench.errors import UsageError
+from sensorbench.hosts.pool import HostPool
 from sensorbench.lifecycle.status import record_status
 from sensorbench.options import GIVEN_ELSEWHERE
 from sensorbench.paths import check_is_free
@@ -97,6 +98,11 @@ class Benchmark(ABC, Generic[Plan, Manifest, Writer]):
     writer: ClassVar[type[Any]]
     can_resume: ClassVar[bool] = False
 
+    def hosts(self, plan: Plan) -> HostPool | None:
+        """The hosts that it uses: they are reached before its servers are up, and left when these are down."""
+        del plan
+        return None
+
     def servers(self, plan: Plan, progress: ProgressReporter) -> AbstractContextManager[Servers]:
         """The servers that are up while it is carried out; none if a kind starts them one by one."""
         del plan, progress
@@ -136,7 +142,7 @@ def run(
     if before is not None and before.state == "running" and before.process != Process.this():
         raise UsageError(f"--resume: another process is writing into {folder}; wait until it has ended")
     owner = Owner.of(before.id if before else new_id(), folder)
-    with benchmark.servers(plan, progress) as servers:
+    with benchmark.hosts(plan) or nullcontext(), benchmark.servers(plan, progress) as servers:
         _log.info("check the plan at its targets")
         benchmark.check(plan, servers, owner)
         manifest = _manifest(benchmark, benchmark.describe(plan, servers), owner, folder)

@@ -39,6 +39,11 @@ def size(number: float | None) -> str:
     return f"{significant(number / unit)} {name}"
 
 
+def signed_duration(seconds: float | None) -> str:
+    """A difference of times: 80.1 ms, −1.2 µs."""
+    return duration(seconds) if seconds is None or seconds >= 0 else f"−{duration(-seconds)}"
+
+
 def count(number: float | None) -> str:
     """A count, or a rate that is as large as one."""
     if number is None:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Concatenate, ParamSpec, TypeVar
 
 from sensorbench.report import charts, formatting, parts, values
+from sensorbench.report.load_generators import load_generators
 from sensorbench.results import ComparisonResult
 from sensorbench.results.latencies import MAX_HELD
 from sensorbench.results.page import Block, Chart, ChartSpec, Columns, Details, Grid, Line, Piece, Section, Table, Text
@@ -325,9 +326,15 @@ def client_health(summary: ComparisonSummary) -> Section:
         "due; in a closed loop that is when it started."
     )
     generators = summary.result.generators
-    shared = [Text(f"{generators} load generators shared each run; figures are of all of them.")] if generators > 1 else []
+    shared: list[Block] = []
+    if generators > 1:
+        shared.append(Text(f"{generators} load generators shared each run; figures are of all of them."))
     embedded = (Text(f"{caveat.text} {caveat.action}") for caveat in summary.warnings if caveat.kind == EMBEDDED)
-    return Section("honesty", "Load-generator health", [*shared, *embedded, Table(columns, rows), Text(note, "note")])
+    return Section(
+        "honesty",
+        "Load-generator health",
+        [*shared, *embedded, Table(columns, rows), Text(note, "note"), *load_generators(summary.result.load_generators)],
+    )
 
 
 def _health(of: ClientHealth) -> list[Line]:

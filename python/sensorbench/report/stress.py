@@ -6,6 +6,7 @@ import altair as alt
 
 from sensorbench.analysis.capacity import PERCENTILES
 from sensorbench.report import charts, formatting, parts
+from sensorbench.report.load_generators import load_generators
 from sensorbench.report.over_time import over_time
 from sensorbench.results.page import Chart, ChartSpec, Columns, Facts, Grid, Line, Page, Piece, Section, Table, Text
 from sensorbench.results.quantities import QUANTITIES
@@ -44,6 +45,9 @@ def stress_page(summary: StressSummary, result: StressResult) -> Page:
             _over_time(result, summary) if len(result.runs) == 1 else None,
             _servers(of_all.steps),
             parts.errors(of_all.errors),
+            Section("load-generators", "Load generators", load_generators(of_all.load_generators))
+            if of_all.load_generators
+            else None,
             Section(
                 "setup",
                 "Setup",

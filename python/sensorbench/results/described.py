@@ -248,6 +248,8 @@ class StressWorkload(LoadedWork):
     seed: int
     # How many load generators shared it; results of earlier versions have one.
     generators: NotRequired[int]
+    # Their hosts, where they are not processes of this machine.
+    hosts: NotRequired[list[str]]
 
 
 class FactorsWorkload(TypedDict):

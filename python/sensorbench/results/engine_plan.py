@@ -163,6 +163,8 @@ class KeptPlan(TypedDict, total=False):
     answers_whole: int
     # How many load generators share the run, where there are several; threads are those of each.
     generators: int
+    # Their hosts, where they are not processes of this machine.
+    hosts: list[str]
     steps: list[HeldStep]
     change: Mapping[str, object]
     nodes: int
@@ -177,7 +179,7 @@ class KeptPlan(TypedDict, total=False):
 
 def is_shared(plan: KeptPlan) -> bool:
     """Whether load generators shared a run: then the operations that started are not all those before a number."""
-    return plan.get("generators", 1) > 1
+    return "generators" in plan
 
 
 # The operations themselves are long, and follow from schema and seed.

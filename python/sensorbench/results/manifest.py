@@ -67,11 +67,27 @@ class PhaseFigures(_Part):
         return None if self.start_ns is None or self.end_ns is None else (self.end_ns - self.start_ns) / 1e9
 
 
+class GeneratorClock(_Part):
+    """The clock of a load generator's host beside that of the controller, as it was sampled while the run went on. Latencies are measured by one
+    clock each and need none of this.
+    """
+
+    offset_ns: int = Field(
+        description="CLOCK_MONOTONIC of the host minus that of the controller when the run began. Times in the results are corrected by it."
+    )
+    wall_offset_ns: int = Field(description="The same of the time of day.")
+    drift_ns: int = Field(description="How far the offset was from `offset_ns` at the end.")
+    bound_ns: int = Field(
+        description="No time of this load generator is wrong by more: the offset's distance from `offset_ns`, and half of the round trip that showed it."
+    )
+    samples: int = Field(description="How many samples that is; `status` has them.")
+
+
 class GeneratorTotals(_Part):
     """A load generator of a run that several shared."""
 
     number: int = Field(description="From 1; `operations` have it as their column `generator`.")
-    host: str = Field(description="`local`: this machine.")
+    host: str = Field(description="The name of its host; `local`: a process of the controller's machine.")
     pid: int
     started: int
     dropped: int
@@ -83,6 +99,7 @@ class GeneratorTotals(_Part):
     timer_lag_ns: LatencyTotals | None = Field(description="How late it was where it waited for an intended start.")
     client_cpu_ns: int
     duration_ns: int
+    clock: GeneratorClock | None = Field(default=None, description="The clock of its host; null where it has the controller's.")
 
 
 class RunTotals(_Part):

@@ -46,6 +46,9 @@ class PlannedComparison(SummaryPart):
     )
     resources: ServerResources = Field(default=ServerResources(), description="What each server that was started may use.")
     generators: int = Field(default=1, description="How many load generators shared each run.")
+    hosts: list[str] = Field(
+        default=[], description="Their hosts, as they were named; none where they are processes of the controller's machine."
+    )
     refused: dict[str, str] = Field(
         default={}, description="Variants that were not run because they make no sense on this dataset, with why not."
     )

@@ -1,10 +1,18 @@
 from .ceiling import driver_ceiling, server_ceiling
-from .client_health import check_client_health, client_bound, health_of_client, warn_of_client, warn_of_generators
+from .client_health import (
+    check_client_health,
+    client_bound,
+    generator_figures,
+    health_of_client,
+    warn_of_client,
+    warn_of_generators,
+)
 from .comparison import DATA_FOLDER, Comparison, ConnectedComparison, StallTest, ValidatedComparison
 from .drive import run_plan, write_started
 from .experiment_file import ExperimentFile, load_experiment, plan_experiment
+from .generators.options import GeneratorOptions
 from .generators.shared_run import GENERATOR
-from .generators.sharing import GeneratorOptions, check_can_share, check_can_share_operations
+from .generators.sharing import ALONE, LoadGenerators, check_can_share, check_can_share_operations, load_generators
 from .jobs import LiveJobs, live_jobs
 from .lengths import Length, LengthOrNone, Seconds, SecondsOrNone, seconds, seconds_or_none
 from .live import FeedEnd, LiveFeed, publish_stored, published_to
@@ -56,6 +64,7 @@ from .waiting import wait_for
 from .workload import MAX_CONCURRENCY, MAX_CONCURRENCY_EMBEDDED, WARMUP, Schedule, Workload
 
 __all__ = [
+    "ALONE",
     "CLIENT",
     "DATA_FOLDER",
     "FILE_URL",
@@ -82,6 +91,7 @@ __all__ = [
     "LengthOrNone",
     "LiveFeed",
     "LiveJobs",
+    "LoadGenerators",
     "LoadOrder",
     "MemoryGuard",
     "Observer",
@@ -131,6 +141,7 @@ __all__ = [
     "driver_ceiling",
     "fingerprint_of",
     "free_room",
+    "generator_figures",
     "health_of_client",
     "is_of_registers",
     "keeps_on_disk",
@@ -138,6 +149,7 @@ __all__ = [
     "lab_takes",
     "live_jobs",
     "load_experiment",
+    "load_generators",
     "load_variant",
     "make_variants",
     "noted",

@@ -4,9 +4,10 @@ from collections import Counter
 from collections.abc import Iterable
 
 from sensorbench.results import ComparisonResult, RunResult
-from sensorbench.results.manifest import PhaseFigures, RunTotals
+from sensorbench.results.manifest import GeneratorTotals, PhaseFigures, RunTotals
 from sensorbench.results.summary.comparison import ClientHealth, HiddenWait
 from sensorbench.results.summary.envelope import Caveat, Caveats, errors_of
+from sensorbench.results.summary.generators import GeneratorFigures
 
 # Above this share of the driver's no-op ceiling, the client is what is measured.
 CLIENT_BOUND_SHARE = 0.5
@@ -114,6 +115,31 @@ def bound_generators(all_totals: Iterable[RunTotals], threads: int) -> str | Non
         if reason is not None:
             reasons.setdefault(generator.number, f"{generator_name(generator.number)}: {reason}")
     return "; ".join(reasons[number] for number in sorted(reasons)) or None
+
+
+def generator_figures(runs: Iterable[RunResult]) -> list[GeneratorFigures]:
+    """What the load generators of runs did, and how well the clocks of their hosts are known; in the order of their numbers."""
+    of_number: dict[int, list[GeneratorTotals]] = {}
+    for totals in (run.manifest.totals for run in runs if run.manifest.totals):
+        for generator in totals.generators:
+            of_number.setdefault(generator.number, []).append(generator)
+    return [_figures_of(number, of_number[number]) for number in sorted(of_number)]
+
+
+def _figures_of(number: int, in_runs: list[GeneratorTotals]) -> GeneratorFigures:
+    duration_ns = sum(generator.duration_ns for generator in in_runs)
+    clocks = [generator.clock for generator in in_runs if generator.clock is not None]
+    return GeneratorFigures(
+        number=number,
+        host=in_runs[-1].host,
+        started=sum(generator.started for generator in in_runs),
+        cpus=sum(generator.client_cpu_ns for generator in in_runs) / duration_ns if duration_ns else None,
+        timer_lag_p99_s=_max_s(generator.timer_lag_ns["p99"] for generator in in_runs if generator.timer_lag_ns),
+        wall_offset_s=clocks[-1].wall_offset_ns / 1e9 if clocks else None,
+        corrected_by_s=clocks[-1].offset_ns / 1e9 if clocks else None,
+        drift_s=max((clock.drift_ns / 1e9 for clock in clocks), key=abs, default=None),
+        bound_s=max((clock.bound_ns / 1e9 for clock in clocks), default=None),
+    )
 
 
 def late_generators(all_totals: Iterable[RunTotals]) -> list[str]:

@@ -9,6 +9,7 @@ from sensorbench import _engine
 from sensorbench.dataset import Dataset
 from sensorbench.results import PlannedBlocks, ServerResources
 from sensorbench.results.estimate import Budget, PartEstimate
+from sensorbench.runner.generators.sharing import ALONE, LoadGenerators
 from sensorbench.runner.plan import Parameters
 from sensorbench.runner.servers import Servers
 from sensorbench.runner.variants import Variant
@@ -57,8 +58,8 @@ class Comparison:
     resources: ServerResources = field(default_factory=ServerResources)
     # Variants that make no sense on the dataset, with why not: they are not among the others.
     refused: dict[str, str] = field(default_factory=dict)
-    # How many load generators share each run.
-    generators: int = 1
+    # The load generators that share each run.
+    generators: LoadGenerators = ALONE
     # How it is cut into blocks, during each of which the server of one variant is up; all of them are up where there are none.
     blocks: PlannedBlocks | None = None
     # What it was made of, where a budget was given for it alone.

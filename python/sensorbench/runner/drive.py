@@ -14,6 +14,7 @@ from sensorbench.results import RunManifest, RunResult, RunWriter, read_run
 from sensorbench.results.engine_plan import EnginePlan, KeptPlan
 from sensorbench.results.engine_report import EngineRun
 from sensorbench.runner.generators.shared_run import shared_run
+from sensorbench.runner.generators.sharing import ALONE, LoadGenerators
 from sensorbench.runner.plan import as_json
 from sensorbench.runner.run import Observer, run_and_write, run_manifest
 from sensorbench.runner.servers import Servers
@@ -34,7 +35,7 @@ def run_plan(
     on_snapshot: Observer,
     *,
     number: int = 1,
-    generators: int = 1,
+    generators: LoadGenerators = ALONE,
     temperature: Literal["warm", "hot"] = "warm",
     created: datetime | None = None,
     described: KeptPlan | None = None,
@@ -42,22 +43,24 @@ def run_plan(
     on_full_disk: Callable[[], None] = _nothing_more,
 ) -> RunResult:
     """Carries out a plan and writes the run into `folder`. `on_snapshot` is called some times a second with the run and its snapshot; `at_end`
-    when all is recorded, with whether the run is complete; `on_full_disk` makes room for how the run ended. So many load `generators` share it:
-    with one, it runs in this process. All else is for the manifest.
+    when all is recorded, with whether the run is complete; `on_full_disk` makes room for how the run ended. The load `generators` share it; with none
+    but this process, it runs here. All else is for the manifest.
 
     Raises what ended it early, after what was done until then is on disk.
     """
     whole: EnginePlan = {"spin": False, "log_every": None, "answers_every": None, **plan}
-    if generators > 1:
-        described = {**(described or {}), "generators": generators}
+    if generators.share_runs:
+        described = {**(described or {}), "generators": generators.count}
+    if generators.hosts is not None:
+        described = {**(described or {}), "hosts": generators.host_names}
     manifest = run_manifest(
         target, variant, whole, repetition=number, temperature=temperature, created=created, described=described
     )
     with ExitStack() as processes:
 
         def start() -> EngineRun:
-            if generators > 1:
-                return processes.enter_context(shared_run(target, whole, tables, generators))
+            if generators.share_runs:
+                return processes.enter_context(shared_run(target, whole, tables, generators.count, generators.on))
             return target.run(as_json(whole), [table.to_reader() for table in tables])
 
         return write_started(target, start, manifest, folder, started, on_snapshot, at_end=at_end, on_full_disk=on_full_disk)

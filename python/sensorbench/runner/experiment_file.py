@@ -14,6 +14,8 @@ from sensorbench.options import DEFAULT_SEED
 from sensorbench.progress import ProgressReporter
 from sensorbench.results import ServerResources
 from sensorbench.runner.comparison import DATA_FOLDER, Comparison
+from sensorbench.runner.generators.options import GeneratorOptions
+from sensorbench.runner.generators.sharing import load_generators
 from sensorbench.runner.options import BlockOptions
 from sensorbench.runner.registers import operations_with_registers
 from sensorbench.runner.sweep import swept
@@ -128,10 +130,10 @@ def plan_experiment(
     include_outdated: bool = False,
     resources: ServerResources = ServerResources(),
     blocks: BlockOptions = BlockOptions(),
-    generators: int = 1,
+    generators: GeneratorOptions = GeneratorOptions(),
 ) -> Comparison:
     """The comparison that an experiment file describes, with each target at each choice of the swept factors. Files that it names
-    are relative to it. `resources` and `blocks` come before those of the file; so many load `generators` share each run.
+    are relative to it. `resources` and `blocks` come before those of the file; load `generators` share each run.
     """
     file = load_experiment(path, changes)
     folder = path.parent
@@ -175,7 +177,7 @@ def plan_experiment(
         workload=file.workload.with_concurrency(embedded=any(spec.target.database.embedded for spec in specs)),
         metric=file.metric,
         include_outdated=include_outdated,
-        generators=generators,
+        generators=load_generators(generators, reporter),
         resources=ServerResources(
             memory_bytes=resources.memory_bytes or _bytes(file.server_memory, "server_memory", path),
             cpus=resources.cpus or file.server_cpus,

@@ -10,7 +10,8 @@ import psutil
 
 from sensorbench.errors import FailedError, InterruptedRunError, UsageError
 from sensorbench.runner.live import CpuPoint, EventPoint, IntervalPoint, LiveFeed, RunBegin, RunEnd, RunProgress, current_feed
-from sensorbench.runner.monitor import CLIENT, EVERY_S, cpu_s
+from sensorbench.runner.monitor import CLIENT, EVERY_S
+from sensorbench.runner.process_usage import cpu_s
 
 # The processes whose CPU time is shown, by name, as they are now.
 Processes = Callable[[], Mapping[str, psutil.Process]]
@@ -140,7 +141,7 @@ def _sampled(jobs: LiveJobs, processes: Processes) -> Iterator[None]:
 def _points(before: dict[str, tuple[float, float]], processes: Mapping[str, psutil.Process], now_s: float) -> Iterator[CpuPoint]:
     """How fast CPU time grew since the reading before; `before` has times and CPU times, and gets those of now."""
     for name, process in processes.items():
-        used_s, (last_s, last_used_s) = cpu_s(name, process), before.get(name, (now_s, 0.0))
+        used_s, (last_s, last_used_s) = cpu_s(process, with_children=name != CLIENT), before.get(name, (now_s, 0.0))
         before[name] = now_s, used_s
         if now_s > last_s:
             yield CpuPoint(time_s=now_s, process=name, cpus=max(0.0, used_s - last_used_s) / (now_s - last_s))

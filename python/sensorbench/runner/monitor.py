@@ -14,6 +14,7 @@ from sensorbench.errors import EngineError, FailedError, UsageError
 from sensorbench.results.engine_report import EngineRun
 from sensorbench.results.writer import ResourceRow, StatusRow
 from sensorbench.runner.generators.shared_run import SharedRun
+from sensorbench.runner.process_usage import ProcessUsage, cpu_s, usage_of
 
 EVERY_S, ELSEWHERE_EVERY_S = 1.0, 5.0
 CLIENT = "client"
@@ -59,14 +60,12 @@ class Watcher:
         self._ask_lab()
         self._ask_elsewhere()
         self._used_cpu_s: dict[str, float] = {}
-        self._start_cpu_s = {name: cpu_s(name, process) for name, process in self._processes.items()}
+        self._start_cpu_s = {name: self._cpu_s(name, process) for name, process in self._processes.items()}
 
     @contextmanager
     def watching(self, run: EngineRun) -> Iterator[None]:
         """Watches a run that has just begun."""
         self._run = run
-        if isinstance(run, SharedRun):
-            self._meet_generators(run.processes)
         self._read()
         for thread in self._threads:
             thread.start()
@@ -132,13 +131,6 @@ class Watcher:
             for namer in (self._measured if node.number in first else now,)
         ]
 
-    def _meet_generators(self, processes: Mapping[str, int]) -> None:
-        """Load generators are watched beside the client, which controls them."""
-        for name, pid in processes.items():
-            with suppress(psutil.NoSuchProcess):
-                self._processes[name] = psutil.Process(pid)
-                self._start_cpu_s[name] = cpu_s(name, self._processes[name])
-
     def _meet_newcomers(self) -> None:
         """Nodes that have joined since the beginning, or were started again, are watched, too. Processor time goes on where that of the
         process before has ended.
@@ -153,11 +145,13 @@ class Watcher:
     def _read(self) -> None:
         self._meet_newcomers()
         time_ns = self._now_ns()
-        rows = [row for name, process in self._processes.items() if (row := self._used(name, process, time_ns))]
+        rows = [row for name, usage in self._usages() if (row := self._row(name, usage, time_ns))]
         self._used_cpu_s |= {row.process: row.cpu_s for row in rows}
         with self._lock:
             self._resources += rows
             self._status += _status_rows(time_ns, self._of_measured(rows))
+            if isinstance(self._run, SharedRun):
+                self._status += self._run.take_clock_rows()
 
     def _of_measured(self, rows: list[ResourceRow]) -> dict[str, float]:
         """What the processes of the measured server use, by names as `lab.insight` has them."""
@@ -168,19 +162,24 @@ class Watcher:
             if row.process in self._prefixes and (value := getattr(row, column)) is not None
         }
 
-    def _used(self, name: str, process: psutil.Process, time_ns: int) -> ResourceRow | None:
-        try:
-            family = [process] if name == CLIENT else [process, *process.children(recursive=True)]
-            return ResourceRow(
-                time_ns=time_ns,
-                process=name,
-                cpu_s=cpu_s(name, process) - self._start_cpu_s[name],
-                memory_bytes=_memory_bytes(family),
-                threads=sum(item.num_threads() for item in family),
-                **_disk(family),
-            )
-        except psutil.NoSuchProcess:
+    def _usages(self) -> Iterator[tuple[str, ProcessUsage | None]]:
+        """What processes of this machine use, and load generators wherever they are, by their names."""
+        for name, process in self._processes.items():
+            # Servers that the client started are its children.
+            yield name, usage_of(process, with_children=name != CLIENT)
+        if isinstance(self._run, SharedRun):
+            yield from self._run.usages().items()
+
+    def _row(self, name: str, usage: ProcessUsage | None, time_ns: int) -> ResourceRow | None:
+        if usage is None:
             return None
+        # A load generator is met when its run begins.
+        start_cpu_s = self._start_cpu_s.setdefault(name, usage.cpu_s)
+        return ResourceRow(time_ns=time_ns, process=name, **usage._replace(cpu_s=usage.cpu_s - start_cpu_s)._asdict())
+
+    @staticmethod
+    def _cpu_s(name: str, process: psutil.Process) -> float:
+        return cpu_s(process, with_children=name != CLIENT)
 
     def _ask(self) -> None:
         """What the server counts. One that does not answer any more is not asked again; the run itself tells what is wrong."""
@@ -210,38 +209,3 @@ def _as_it_is_now(instance: lab.Instance) -> lab.Instance:
 
 def _status_rows(time_ns: int, status: Mapping[str, float]) -> list[StatusRow]:
     return [StatusRow(time_ns, name, value) for name, value in status.items()]
-
-
-def cpu_s(name: str, process: psutil.Process) -> float:
-    """Processor time of a server's process, of its children, and of those that have ended; of the client its own: servers that it
-    started are its children.
-    """
-    try:
-        times = process.cpu_times()
-        if name == CLIENT:
-            return float(times.user + times.system)
-        own = times.user + times.system + times.children_user + times.children_system
-        return float(own + sum(sum(child.cpu_times()[:2]) for child in process.children(recursive=True)))
-    except psutil.NoSuchProcess:
-        return 0.0
-
-
-def _memory_bytes(family: list[psutil.Process]) -> int:
-    """Memory of a server: what its processes share is counted once, where the system tells it apart."""
-    if len(family) == 1:
-        return int(family[0].memory_info().rss)
-    return int(
-        sum(item.memory_info().rss - item.memory_info().shared for item in family)
-        + max(item.memory_info().shared for item in family)
-    )
-
-
-def _disk(family: list[psutil.Process]) -> dict[str, int | None]:
-    try:
-        counters = [item.io_counters() for item in family]
-    except (psutil.AccessDenied, AttributeError):
-        return {"read_bytes": None, "written_bytes": None}
-    return {
-        "read_bytes": sum(counter.read_bytes for counter in counters),
-        "written_bytes": sum(counter.write_bytes for counter in counters),
-    }

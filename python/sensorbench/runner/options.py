@@ -9,7 +9,7 @@ from sensorbench import lab
 from sensorbench.errors import UsageError
 from sensorbench.options import DEFAULT_SEED, OptionModel, option, parsed
 from sensorbench.results import PlannedBlocks, ServerResources
-from sensorbench.runner.generators.sharing import GeneratorOptions
+from sensorbench.runner.generators.options import GeneratorOptions
 from sensorbench.runner.sweep import parse_sweeps
 
 

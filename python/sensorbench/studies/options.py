@@ -10,6 +10,7 @@ from sensorbench.runner import (
     FILE_URL,
     SERVER_URL,
     BlockOptions,
+    GeneratorOptions,
     Length,
     LengthOrNone,
     RankingOptions,
@@ -33,7 +34,7 @@ def _arrival(text: str) -> str:
 DEFAULT_BUDGET_S = 1200.0
 
 
-class StudyOptions(SweepOptions, RankingOptions, ServerOptions, BlockOptions, RateOptions, RepetitionOptions):
+class StudyOptions(GeneratorOptions, SweepOptions, RankingOptions, ServerOptions, BlockOptions, RateOptions, RepetitionOptions):
     """What a user may change; the study decides where nothing is said."""
 
     scale: float | None = option(None, "Share of the dataset that is used. Without it, --budget chooses.")

@@ -24,6 +24,7 @@ from sensorbench.runner import (
     VariantSpec,
     Workload,
     lab_takes,
+    load_generators,
     make_variants,
     parse_target,
     seconds,
@@ -181,6 +182,7 @@ def _comparison(
         continue_on_error=study.file.continue_on_error,
         snapshots=grid.snapshots,
         include_outdated=options.include_outdated,
+        generators=load_generators(options, reporter),
         resources=options.resources,
         blocks=options.blocks,
     )

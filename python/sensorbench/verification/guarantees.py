@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from sensorbench.analysis import promises
-from sensorbench.analysis.guarantees import Checked, check
+from sensorbench.analysis.guarantees import Checked, check, widened
 from sensorbench.analysis.promises import Promises, broken
 from sensorbench.results import ComparisonResult, RunResult, VariantManifest
 from sensorbench.results.history import HISTORY_FILE, read_history
@@ -36,7 +36,7 @@ def _facts(result: ComparisonResult, variant: VariantManifest, run: RunResult) -
 
 
 def _of_variant(kind: str | None, facts: Mapping[str, str], runs: list[RunResult]) -> RegisterGuarantees:
-    histories = {run.manifest.repetition: read_history(run.folder / HISTORY_FILE) for run in runs}
+    histories = {run.manifest.repetition: widened(read_history(run.folder / HISTORY_FILE), _clock_bound_ns(run)) for run in runs}
     # No two runs have a key in common, so that their histories are checked as one.
     checked = check(pa.concat_tables(histories.values()).unify_dictionaries())
     run_of_key = {key: repetition for repetition, history in histories.items() for key in history["key"].unique().to_pylist()}
@@ -45,6 +45,12 @@ def _of_variant(kind: str | None, facts: Mapping[str, str], runs: list[RunResult
         for name, finding in checked.findings.items()
     }
     return register_guarantees(checked, kind, facts, examples)
+
+
+def _clock_bound_ns(run: RunResult) -> int:
+    """How well the clocks of a run's load generators are known beside one another."""
+    generators = run.manifest.totals.generators if run.manifest.totals else []
+    return max((generator.clock.bound_ns for generator in generators if generator.clock is not None), default=0)
 
 
 def register_guarantees(

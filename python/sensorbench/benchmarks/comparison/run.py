@@ -14,6 +14,7 @@ from sensorbench.benchmarks.comparison.measure import claim_of, is_finished, wri
 from sensorbench.benchmarks.comparison.order import EnoughRepetitions, EventOrder, ceiling_concurrency, one_a_database
 from sensorbench.benchmarks.comparison.stages import AllServers, OneServer, Stages
 from sensorbench.errors import UsageError
+from sensorbench.hosts.pool import HostPool
 from sensorbench.lifecycle import Benchmark, Description, RunContext, check_folder
 from sensorbench.paths import remove_if_empty
 from sensorbench.progress import ProgressReporter
@@ -111,13 +112,13 @@ def plan_comparison(
 def _check_can_share(sound: ValidatedComparison) -> None:
     """Raises UsageError where load generators cannot share the runs."""
     comparison = sound.comparison
-    if comparison.generators == 1:
+    if not comparison.generators.share_runs:
         return
     measured = [variant for variant in comparison.variants if not variant.only_loads]
     workloads = [variant.workload(comparison.workload) for variant in measured]
     check_can_share(
         comparison.generators,
-        min((workload.schedule.max_concurrency for workload in workloads), default=comparison.generators),
+        min((workload.schedule.max_concurrency for workload in workloads), default=comparison.generators.count),
         [variant.target.database for variant in measured],
     )
     for variant, workload in zip(measured, workloads, strict=True):
@@ -126,7 +127,7 @@ def _check_can_share(sound: ValidatedComparison) -> None:
 
 
 # What must be the same in results that are gone on with.
-_SAME = ("name", "part", "dataset", "operations", "workload", "resources", "generators", "one_at_a_time")
+_SAME = ("name", "part", "dataset", "operations", "workload", "resources", "generators", "hosts", "one_at_a_time")
 
 
 class ComparisonBenchmark(Benchmark[ComparisonPlan, ComparisonManifest, ComparisonWriter]):
@@ -135,6 +136,10 @@ class ComparisonBenchmark(Benchmark[ComparisonPlan, ComparisonManifest, Comparis
     manifest = ComparisonManifest
     writer = ComparisonWriter
     can_resume = True
+
+    def hosts(self, plan: ComparisonPlan) -> HostPool | None:
+        """Those of its load generators."""
+        return plan.comparison.generators.hosts
 
     @contextmanager
     def servers(self, plan: ComparisonPlan, progress: ProgressReporter) -> Iterator[Servers]:
@@ -185,7 +190,8 @@ class ComparisonBenchmark(Benchmark[ComparisonPlan, ComparisonManifest, Comparis
                 metric=comparison.metric,
                 include_outdated=comparison.include_outdated,
                 resources=comparison.resources,
-                generators=comparison.generators,
+                generators=comparison.generators.count,
+                hosts=comparison.generators.host_names,
                 refused=comparison.refused,
                 one_at_a_time=comparison.blocks,
                 budget=comparison.budget,

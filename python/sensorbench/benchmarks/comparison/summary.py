@@ -40,7 +40,7 @@ from sensorbench.results.summary.comparison import (
     VariantRuns,
 )
 from sensorbench.results.summary.envelope import Caveat, envelope, fields_of_plan
-from sensorbench.runner import check_client_health, is_of_registers
+from sensorbench.runner import check_client_health, generator_figures, is_of_registers
 from sensorbench.verification import answer_comparison, answers_by_operation, guaranteed
 
 # Operations whose answers are in memory at a time, of two runs.
@@ -117,6 +117,7 @@ def summarise(result: ComparisonResult) -> ComparisonSummary:
             contents=result.contents,
             guarantees=guaranteed(result),
             client_health=health,
+            load_generators=generator_figures(run for of_variant in runs.values() for run in of_variant),
             blocks=result.blocks,
             stall=stall.figures if (stall := read_stall(result.folder)) else None,
         ),

@@ -22,6 +22,7 @@ from sensorbench.runner import (
     TargetSpec,
     check_can_share,
     check_can_share_operations,
+    load_generators,
     parse_target,
 )
 
@@ -38,7 +39,7 @@ def plan_stress(
     """The plan of what options ask for. Raises UsageError for what makes no sense."""
     steps = _capacity_search(options) if isinstance(options, CapacityOptions) else _steps(options)
     work = work_maker(options, reporter, replace=replace)(folder, options.seed)
-    load = replaced(load_of(options, work), generators=options.generators)
+    load = replaced(load_of(options, work), generators=load_generators(options, reporter))
     check_can_share(load.generators, load.concurrency, [work.variant.target.database])
     check_can_share_operations(load.generators, work.plan())
     return StressPlan(work, load, steps, observers, drop_after=drop_after)

@@ -15,7 +15,17 @@ from sensorbench.progress import ProgressReporter
 from sensorbench.results import RunResult
 from sensorbench.results.engine_plan import EnginePlan, OperationsPlan
 from sensorbench.results.ownership import Intent, Owner
-from sensorbench.runner import DATA_FOLDER, Servers, TargetSpec, Variant, VariantSpec, make_variants, run_plan
+from sensorbench.runner import (
+    ALONE,
+    DATA_FOLDER,
+    LoadGenerators,
+    Servers,
+    TargetSpec,
+    Variant,
+    VariantSpec,
+    make_variants,
+    run_plan,
+)
 from sensorbench.schemas import load_schema
 
 # The words of a mix, and YCSB's keys for them.
@@ -35,6 +45,8 @@ TITLES = {
 }
 # So many records are added at a time before the steps.
 ADDED_AT_ONCE = 64
+# Fewer are added by one process before several of them have begun.
+MIN_SHARED = 10_000
 # What decides which records are there.
 _OF_RECORDS = (
     "recordcount",
@@ -102,7 +114,14 @@ class RecordWork(Work):
         return "replace" if self._replace else "create"
 
     def make_ready(
-        self, at: Variant, target: Target, started: Servers, folder: Path, reporter: ProgressReporter, owner: Owner
+        self,
+        at: Variant,
+        target: Target,
+        started: Servers,
+        folder: Path,
+        reporter: ProgressReporter,
+        owner: Owner,
+        generators: LoadGenerators = ALONE,
     ) -> None:
         """Adds the records, unless just these are there."""
         intent = self.intent(target)
@@ -110,7 +129,7 @@ class RecordWork(Work):
             reporter.say(f"  {self._workload.loaded:,} records are there already")
         else:
             target.create(self._driver_schema("load"), BEGUN, intent=intent, owner=owner.to_json())
-            self._add_records(at, target, started, folder, reporter)
+            self._add_records(at, target, started, folder, reporter, generators)
             target.settle()
         target.attach(self._driver_schema("run"), intent="attach", owner=owner.to_json())
         # Where operations add records, others are there the next time.
@@ -141,7 +160,9 @@ class RecordWork(Work):
     def _driver_schema(self, phase: Phase) -> str:
         return json.dumps(driver_schema(self._workload, phase, self.variant.schema))
 
-    def _add_records(self, at: Variant, target: Target, started: Servers, folder: Path, reporter: ProgressReporter) -> None:
+    def _add_records(
+        self, at: Variant, target: Target, started: Servers, folder: Path, reporter: ProgressReporter, generators: LoadGenerators
+    ) -> None:
         records = self._workload.loaded
         with reporter.task(f"adding {records:,} records", total=records) as task:
             run = run_plan(
@@ -152,6 +173,7 @@ class RecordWork(Work):
                 folder,
                 started,
                 lambda _, now: task.advance_to(now["phases"][0]["started"], f"{now['phases'][0]['started']:,}"),
+                generators=generators if records >= MIN_SHARED else ALONE,
             )
             _check_all_added(run, records)
             task.end(f"{records:,} records")
@@ -161,12 +183,19 @@ class SharedRecordWork(RecordWork):
     """Operations on records that servers have when they start: none are added, and none may be missing."""
 
     def make_ready(
-        self, at: Variant, target: Target, started: Servers, folder: Path, reporter: ProgressReporter, owner: Owner
+        self,
+        at: Variant,
+        target: Target,
+        started: Servers,
+        folder: Path,
+        reporter: ProgressReporter,
+        owner: Owner,
+        generators: LoadGenerators = ALONE,
     ) -> None:
         """Counts the records."""
         if self.intent(target) != "attach":
             raise FailedError("the records with which the servers started are others than those of this work")
-        super().make_ready(at, target, started, folder, reporter, owner)
+        super().make_ready(at, target, started, folder, reporter, owner, generators)
         self.check_count(target)
 
 

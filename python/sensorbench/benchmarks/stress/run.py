@@ -15,6 +15,7 @@ from sensorbench.benchmarks.stress.steering import Steering
 from sensorbench.benchmarks.stress.step import Arrival, Step, phases_of
 from sensorbench.benchmarks.stress.work import Work
 from sensorbench.errors import CancelledError, ClusterLostError, DiskFullError, EngineError, FailedError, UsageError, message_of
+from sensorbench.hosts.pool import HostPool
 from sensorbench.lifecycle import Benchmark, Description, RunContext, run
 from sensorbench.paths import remove_if_empty
 from sensorbench.progress import ProgressReporter, Task
@@ -25,7 +26,18 @@ from sensorbench.results.engine_report import EngineRun, Snapshot, elapsed_s
 from sensorbench.results.ownership import Claim, Owner
 from sensorbench.results.planned import PlannedStress, StressManifest, StressObjective, StressSearch
 from sensorbench.results.stress import StressResult, StressWriter, read_stress
-from sensorbench.runner import DATA_FOLDER, Observer, Servers, Variant, check_namespace, driver_ceiling, run_plan, running_servers
+from sensorbench.runner import (
+    ALONE,
+    DATA_FOLDER,
+    LoadGenerators,
+    Observer,
+    Servers,
+    Variant,
+    check_namespace,
+    driver_ceiling,
+    run_plan,
+    running_servers,
+)
 
 Figures = TypeVar("Figures")
 
@@ -35,7 +47,7 @@ ANSWERS_WITHIN_S, ASKS_EVERY_S = 60.0, 0.2
 @dataclass(frozen=True)
 class Load:
     """How operations come: in an open loop, at most so many in flight, each given up after `timeout_s`; how long (s) the first rate
-    is held before anything counts; and how many load generators share them.
+    is held before anything counts; and which load generators share them.
     """
 
     concurrency: int
@@ -44,7 +56,7 @@ class Load:
     arrival: Arrival = "poisson"
     warmup_s: float = 0.0
     pin: bool = True
-    generators: int = 1
+    generators: LoadGenerators = ALONE
 
     def described(self, work: Work) -> LoadedWork:
         """What manifests say of work under this load."""
@@ -165,6 +177,10 @@ class StressBenchmark(Benchmark[StressPlan, StressManifest, StressWriter]):
     manifest = StressManifest
     writer = StressWriter
 
+    def hosts(self, plan: StressPlan) -> HostPool | None:
+        """Those of its load generators."""
+        return plan.load.generators.hosts
+
     def servers(self, plan: StressPlan, progress: ProgressReporter) -> AbstractContextManager[Servers]:
         """The target's server."""
         return running_servers([plan.work.variant], progress, pin=plan.load.pin)
@@ -186,7 +202,8 @@ class StressBenchmark(Benchmark[StressPlan, StressManifest, StressWriter]):
                     **plan.load.described(work),
                     "pin": plan.load.pin,
                     "seed": work.seed,
-                    "generators": plan.load.generators,
+                    "generators": plan.load.generators.count,
+                    "hosts": plan.load.generators.host_names,
                 },
                 objective=StressObjective(**asdict(search.objective)) if search else None,
                 search=search.described() if search else None,
@@ -211,7 +228,15 @@ class StressBenchmark(Benchmark[StressPlan, StressManifest, StressWriter]):
         connected = _ConnectedStress(
             work, plan.load, variant, target, context.servers, context.writer, context.progress, observers
         )
-        work.make_ready(variant, target, context.servers, context.writer.populate_folder, context.progress, context.owner)
+        work.make_ready(
+            variant,
+            target,
+            context.servers,
+            context.writer.populate_folder,
+            context.progress,
+            context.owner,
+            plan.load.generators,
+        )
         if isinstance(steps, CapacitySearch):
             _search(connected, steps)
         elif isinstance(steps, StepsApart):

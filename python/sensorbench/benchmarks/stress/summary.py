@@ -13,7 +13,7 @@ from sensorbench.results.summary.stress import (
     StressStep,
     StressSummary,
 )
-from sensorbench.runner import warn_of_generators
+from sensorbench.runner import generator_figures, warn_of_generators
 
 
 def summarise_stress(result: StressResult) -> StressSummary:
@@ -29,6 +29,7 @@ def summarise_stress(result: StressResult) -> StressSummary:
             steps=steps,
             capacity=found,
             errors=errors_of(run.manifest for run in result.runs),
+            load_generators=generator_figures(result.runs),
         ),
     )
 

@@ -13,7 +13,17 @@ from sensorbench.results.engine_plan import OperationsPlan
 from sensorbench.results.files import write_text
 from sensorbench.results.ownership import Claim, Intent, Owner
 from sensorbench.results.writer import LOAD_FILE
-from sensorbench.runner import Servers, Variant, load_variant, plan_experiment, plan_operations, prepare_tables, validated
+from sensorbench.runner import (
+    ALONE,
+    LoadGenerators,
+    Servers,
+    Variant,
+    load_variant,
+    plan_experiment,
+    plan_operations,
+    prepare_tables,
+    validated,
+)
 
 # What a stress run leaves at a target is nothing that experiments go on with.
 FINGERPRINT = "stress"
@@ -70,10 +80,17 @@ class UserWorkload(Work):
         return self._intent
 
     def make_ready(
-        self, at: Variant, target: Target, started: Servers, folder: Path, reporter: ProgressReporter, owner: Owner
+        self,
+        at: Variant,
+        target: Target,
+        started: Servers,
+        folder: Path,
+        reporter: ProgressReporter,
+        owner: Owner,
+        generators: LoadGenerators = ALONE,
     ) -> None:
-        """Loads the dataset."""
-        del started
+        """Loads the dataset, from this process."""
+        del started, generators
         with self._ready.workbench as workbench:
             tables = prepare_tables(
                 self._ready.comparison.dataset,

@@ -10,7 +10,7 @@ from sensorbench.progress import ProgressReporter
 from sensorbench.results.described import DescribedWork
 from sensorbench.results.engine_plan import OperationsPlan
 from sensorbench.results.ownership import Intent, Owner
-from sensorbench.runner import Servers, Variant
+from sensorbench.runner import ALONE, LoadGenerators, Servers, Variant
 
 
 class Work(ABC):
@@ -42,9 +42,17 @@ class Work(ABC):
 
     @abstractmethod
     def make_ready(
-        self, at: Variant, target: Target, started: Servers, folder: Path, reporter: ProgressReporter, owner: Owner
+        self,
+        at: Variant,
+        target: Target,
+        started: Servers,
+        folder: Path,
+        reporter: ProgressReporter,
+        owner: Owner,
+        generators: LoadGenerators = ALONE,
     ) -> None:
-        """Puts there what the operations need; a run that does so goes into `folder`. A namespace is created in the name of `owner`.
+        """Puts there what the operations need; a run that does so goes into `folder`, and load `generators` share it. A namespace is created in the
+        name of `owner`.
 
         Raises FailedError and EngineError.
         """

@@ -16,7 +16,7 @@ from sensorbench.interrupts import held_back
 from sensorbench.progress import ProgressReporter
 from sensorbench.results.engine_plan import OperationsPlan
 from sensorbench.results.ownership import Intent, Owner
-from sensorbench.runner import Servers, TargetSpec, Variant, known_size
+from sensorbench.runner import ALONE, LoadGenerators, Servers, TargetSpec, Variant, known_size
 
 
 @dataclass(frozen=True)
@@ -57,14 +57,21 @@ class ConfiguredWork(Work):
         return self._work.intent(target)
 
     def make_ready(
-        self, at: Variant, target: Target, started: Servers, folder: Path, reporter: ProgressReporter, owner: Owner
+        self,
+        at: Variant,
+        target: Target,
+        started: Servers,
+        folder: Path,
+        reporter: ProgressReporter,
+        owner: Owner,
+        generators: LoadGenerators = ALONE,
     ) -> None:
         """Puts the data there, and looks how long that took and how large they are."""
         start_s = time.monotonic()
         if (cluster := self.variant.target.cluster) is not None:
             cluster.note_owner(owner.to_json())
             self._created = (target, owner.to_json())
-        self._work.make_ready(at, target, started, folder, reporter, owner)
+        self._work.make_ready(at, target, started, folder, reporter, owner, generators)
         load_s = time.monotonic() - start_s
         self.loaded = LoadedData(load_s, known_size(target)["total_bytes"])
 

@@ -6,8 +6,8 @@ from typing import Annotated
 from sensorbench.compat.cassandra_stress.profile import INSERT, Profile
 from sensorbench.compat.cassandra_stress.visits import Partitions, parse_partitions
 from sensorbench.errors import UsageError
-from sensorbench.options import DEFAULT_SEED, OptionModel, option, parsed
-from sensorbench.runner import SERVER_URL, Seconds
+from sensorbench.options import DEFAULT_SEED, option, parsed
+from sensorbench.runner import SERVER_URL, GeneratorOptions, Seconds
 
 CONSISTENCIES = ("any", "one", "two", "three", "quorum", "all", "local_one", "local_quorum", "each_quorum")
 _OPERATIONS = re.compile(r"(?:ops)?\(?(?P<inner>[^()]*)\)?")
@@ -58,7 +58,7 @@ def _consistency(text: str) -> str:
     return text.lower()
 
 
-class CassandraStressOptions(OptionModel):
+class CassandraStressOptions(GeneratorOptions):
     """What is done with a profile, on a target. `population` is None for the partitions that are usual."""
 
     target: str = option(..., f"lab:NAME or a URL: {SERVER_URL}.")

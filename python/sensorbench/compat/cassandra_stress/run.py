@@ -22,6 +22,7 @@ from sensorbench.compat.cassandra_stress.profile import INSERT, Profile, read_pr
 from sensorbench.compat.cassandra_stress.visits import Partitions
 from sensorbench.compat.drive import drive
 from sensorbench.errors import SchemaError, UsageError
+from sensorbench.hosts.pool import HostPool
 from sensorbench.lifecycle import Benchmark, Description, RunContext
 from sensorbench.progress import ProgressReporter
 from sensorbench.results.engine_plan import EnginePlan
@@ -30,11 +31,14 @@ from sensorbench.results.planned import CassandraStressManifest, PlannedCassandr
 from sensorbench.results.writer import ManifestWriter
 from sensorbench.runner import (
     DATA_FOLDER,
+    LoadGenerators,
     Observer,
     Servers,
     Variant,
     VariantSpec,
+    check_can_share,
     check_namespace,
+    load_generators,
     make_variants,
     parse_target,
     running_servers,
@@ -99,6 +103,7 @@ class CassandraStressPlan:
     variant: Variant
     replace: bool
     observers: Sequence[Observer]
+    generators: LoadGenerators
     ready: list[Ready] = field(default_factory=list)
 
     @property
@@ -127,7 +132,9 @@ def plan_cassandra_stress(
     progress.say(
         f"the keyspace {profile.keyspace.name} of the profile is sensorbench's own here (namespace= in the URL names another)"
     )
-    return CassandraStressPlan(profile, options, weights, _variant(profile, options.target, folder), replace, observers)
+    generators, variant = load_generators(options, progress), _variant(profile, options.target, folder)
+    check_can_share(generators, options.concurrency, [variant.target.database])
+    return CassandraStressPlan(profile, options, weights, variant, replace, observers, generators)
 
 
 class CassandraStressBenchmark(Benchmark[CassandraStressPlan, CassandraStressManifest, ManifestWriter[CassandraStressManifest]]):
@@ -135,6 +142,10 @@ class CassandraStressBenchmark(Benchmark[CassandraStressPlan, CassandraStressMan
 
     manifest = CassandraStressManifest
     writer = ManifestWriter
+
+    def hosts(self, plan: CassandraStressPlan) -> HostPool | None:
+        """Those of its load generators."""
+        return plan.generators.hosts
 
     @contextmanager
     def servers(self, plan: CassandraStressPlan, progress: ProgressReporter) -> Iterator[Servers]:
@@ -194,7 +205,8 @@ class CassandraStressBenchmark(Benchmark[CassandraStressPlan, CassandraStressMan
                 target.attach(ready.driver_schema, intent=ready.intent, owner=owner)
                 if ready.after != ready.loaded:
                     target.set_fingerprint(ready.fingerprint)
-            drive(context, target, ready.variant, ready.engine, tables, plan.observers, ", ".join(plan.weights))
+            what = ", ".join(plan.weights)
+            drive(context, target, ready.variant, ready.engine, tables, plan.observers, what, generators=plan.generators)
         except SchemaError as error:
             raise ready.schema.refusal(error) from None
         if ready.after != ready.loaded:

@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from sensorbench.options import DEFAULT_SEED, OptionModel, option
-from sensorbench.runner import FILE_URL, SERVER_URL
+from sensorbench.options import DEFAULT_SEED, option
+from sensorbench.runner import FILE_URL, SERVER_URL, GeneratorOptions
 
 
-class YcsbOptions(OptionModel):
+class YcsbOptions(GeneratorOptions):
     """A workload and a target."""
 
     target: str = option(..., f"lab:NAME or a URL: {SERVER_URL}, {FILE_URL}.")

@@ -15,6 +15,7 @@ from sensorbench.compat.ycsb.options import YcsbOptions, YcsbRunOptions
 from sensorbench.compat.ycsb.plan import Phase, driver_schema, operations_of_phase, plan_of, tables_of
 from sensorbench.compat.ycsb.properties import overridden, read_all_properties
 from sensorbench.errors import UsageError
+from sensorbench.hosts.pool import HostPool
 from sensorbench.lifecycle import Benchmark, Description, RunContext
 from sensorbench.progress import ProgressReporter
 from sensorbench.results.engine_plan import EnginePlan
@@ -23,12 +24,16 @@ from sensorbench.results.planned import PlannedYcsb, ToolOperation, YcsbManifest
 from sensorbench.results.writer import ManifestWriter
 from sensorbench.runner import (
     DATA_FOLDER,
+    LoadGenerators,
     Observer,
     Servers,
     Variant,
     VariantSpec,
+    check_can_share,
+    check_can_share_operations,
     check_namespace,
     driver_ceiling,
+    load_generators,
     make_variants,
     running_servers,
 )
@@ -53,6 +58,7 @@ class YcsbPlan:
     intent: Intent
     ycsb_zipfian: bool
     observers: Sequence[Observer]
+    generators: LoadGenerators
 
 
 def plan_ycsb(
@@ -82,11 +88,14 @@ def plan_ycsb(
         timeout_s=TIMEOUT_S,
         ycsb_zipfian=ycsb_zipfian,
     )
+    generators = load_generators(options, progress)
+    check_can_share(generators, workload.threadcount, [variant.target.database])
+    check_can_share_operations(generators, engine)
     schema = json.dumps(driver_schema(workload, phase, variant.schema))
     # Records that follow others go to where those are.
     begins = phase == "load" and workload.insertstart == 0
     intent: Intent = ("replace" if replace else "create") if begins else "attach"
-    return YcsbPlan(workload, phase, variant, engine, schema, intent, ycsb_zipfian, observers)
+    return YcsbPlan(workload, phase, variant, engine, schema, intent, ycsb_zipfian, observers, generators)
 
 
 def _variant(workload: CoreWorkload, target_text: str, folder: Path) -> Variant:
@@ -100,6 +109,10 @@ class YcsbBenchmark(Benchmark[YcsbPlan, YcsbManifest, ManifestWriter[YcsbManifes
 
     manifest = YcsbManifest
     writer = ManifestWriter
+
+    def hosts(self, plan: YcsbPlan) -> HostPool | None:
+        """Those of its load generators."""
+        return plan.generators.hosts
 
     def servers(self, plan: YcsbPlan, progress: ProgressReporter) -> AbstractContextManager[Servers]:
         """The target's server."""
@@ -147,7 +160,7 @@ class YcsbBenchmark(Benchmark[YcsbPlan, YcsbManifest, ManifestWriter[YcsbManifes
         if plan.phase == "load":
             target.set_fingerprint(_fingerprint(plan, "loading"))
         tables = tables_of(plan.workload, plan.phase)
-        drive(context, target, variant, plan.engine, tables, plan.observers, _DONE[plan.phase])
+        drive(context, target, variant, plan.engine, tables, plan.observers, _DONE[plan.phase], generators=plan.generators)
         if plan.phase == "load":
             target.set_fingerprint(_fingerprint(plan, "loaded"))
 

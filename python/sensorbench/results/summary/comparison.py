@@ -20,6 +20,7 @@ from sensorbench.results.manifest import Status
 from sensorbench.results.planned import OperationManifest
 from sensorbench.results.summary.claims import MeasuredFigure
 from sensorbench.results.summary.envelope import OperationErrors, Summary
+from sensorbench.results.summary.generators import GeneratorFigures
 from sensorbench.results.summary.guarantees import RegisterGuarantees
 from sensorbench.results.summary.part import SummaryPart
 
@@ -483,6 +484,9 @@ class ComparisonFigures(SummaryPart):
     workload: Annotated[ComparisonWorkload, AsWritten, PresentKeys]
     metric: str = Field(description="The metric by which variants are ranked.")
     generators: int = Field(default=1, description="How many load generators shared each run.")
+    hosts: list[str] = Field(
+        default=[], description="Their hosts, as they were named; none where they are processes of the controller's machine."
+    )
     operations: dict[str, OperationManifest]
     runs: dict[str, VariantRuns]
     load: dict[str, LoadFigures]
@@ -497,6 +501,9 @@ class ComparisonFigures(SummaryPart):
     contents: dict[str, AnswerChecks]
     guarantees: dict[str, RegisterGuarantees]
     client_health: dict[str, ClientHealth]
+    load_generators: list[GeneratorFigures] = Field(
+        default=[], description="The load generators, where several shared the runs, or one on another host."
+    )
     models: list[ModelComparison] = []
     sections: list[StudySection] = []
     stall: StallFigures | None = None

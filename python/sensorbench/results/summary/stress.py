@@ -8,6 +8,7 @@ from sensorbench.results.as_written import AsWritten, PresentKeys
 from sensorbench.results.described import StressWorkload
 from sensorbench.results.planned import StressObjective, StressSearch
 from sensorbench.results.summary.envelope import OperationErrors, Summary
+from sensorbench.results.summary.generators import GeneratorFigures
 from sensorbench.results.summary.part import SummaryPart
 
 
@@ -107,6 +108,9 @@ class StressFigures(SummaryPart):
     steps: list[StressStep]
     capacity: StressCapacity | None
     errors: list[OperationErrors]
+    load_generators: list[GeneratorFigures] = Field(
+        default=[], description="The load generators, where several shared the runs, or one on another host."
+    )
 
 
 class StressSummary(Summary[StressFigures]):

@@ -6,7 +6,9 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from sensorbench.hosts.clocks import ClockSample
 from sensorbench.runner.generators.segments import SegmentParts
+from sensorbench.runner.process_usage import ProcessUsage
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,15 @@ class LoadGenerator(Protocol):
     @property
     def pid(self) -> int:
         """The number of its process there."""
+
+    def sample_clock(self) -> ClockSample | None:
+        """How far the clock of its host is ahead of this machine's now; None where it goes by the same clock."""
+
+    def clock_samples(self, since_ns: int) -> list[ClockSample]:
+        """The samples from a time on (CLOCK_MONOTONIC, here), and the last one before it."""
+
+    def usage(self) -> ProcessUsage | None:
+        """What its process uses; None once it is gone."""
 
     def prepare(self, work: ShareWork) -> None:
         """Has it connect."""

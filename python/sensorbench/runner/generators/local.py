@@ -10,8 +10,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TypeVar, cast
 
+import psutil
+
 from sensorbench import errors
 from sensorbench.errors import EngineError, LostGeneratorError
+from sensorbench.hosts.clocks import ClockSample
 from sensorbench.runner.generators.load_generator import EndedShare, ShareWork
 from sensorbench.runner.generators.messages import (
     End,
@@ -31,6 +34,7 @@ from sensorbench.runner.generators.messages import (
     send,
 )
 from sensorbench.runner.generators.segments import SegmentParts, from_parts, table_to_bytes
+from sensorbench.runner.process_usage import ProcessUsage, usage_of
 
 LOCAL = "local"
 # A load generator that does not answer for so long, besides what it was requested to wait, is lost.
@@ -75,6 +79,22 @@ class LocalGenerator:
     def pid(self) -> int:
         """The number of its process."""
         return self._process.pid
+
+    def sample_clock(self) -> ClockSample | None:
+        """None: it goes by the clock of who started it."""
+        return None
+
+    def clock_samples(self, since_ns: int) -> list[ClockSample]:
+        """No samples: it goes by the clock of who started it."""
+        del since_ns
+        return []
+
+    def usage(self) -> ProcessUsage | None:
+        """What its process uses; None once it is gone."""
+        try:
+            return usage_of(psutil.Process(self.pid), with_children=True)
+        except psutil.NoSuchProcess:
+            return None
 
     def prepare(self, work: ShareWork) -> None:
         """Has it connect."""

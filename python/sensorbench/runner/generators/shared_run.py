@@ -12,14 +12,18 @@ import pyarrow as pa
 
 from sensorbench._engine import Merge, Target
 from sensorbench.errors import LostGeneratorError
+from sensorbench.hosts.clocks import span_of
 from sensorbench.results.engine_plan import EnginePlan, SharedPlan
 from sensorbench.results.engine_report import EngineRun, ErrorReport, OperationReport, PhaseReport, Snapshot
-from sensorbench.results.manifest import OUTCOMES, GeneratorTotals, RunTotals
+from sensorbench.results.manifest import OUTCOMES, GeneratorClock, GeneratorTotals, RunTotals
+from sensorbench.results.writer import StatusRow
+from sensorbench.runner.generators.hosted import ClockedHost, HostedGenerator
 from sensorbench.runner.generators.load_generator import EndedShare, LoadGenerator, ShareWork
 from sensorbench.runner.generators.local import LocalGenerator
 from sensorbench.runner.generators.segments import SegmentParts, whole_batch
 from sensorbench.runner.generators.snapshots import Figures, merged_phases, merged_snapshot
 from sensorbench.runner.plan import as_json
+from sensorbench.runner.process_usage import ProcessUsage
 
 if TYPE_CHECKING:
     from sensorbench._engine import Segment
@@ -35,7 +39,9 @@ GENERATOR = "generator"
 
 
 class SharedRun(EngineRun):
-    """A run that load generators share. Its clock is CLOCK_MONOTONIC since `origin_ns`, for all of them."""
+    """A run that load generators share. Its clock is CLOCK_MONOTONIC of this machine since `origin_ns`, for all of them: where a host has another
+    clock, the zero of its load generators is shifted by the offset.
+    """
 
     def __init__(self, generators: Sequence[LoadGenerator], plan: EnginePlan, origin_ns: int) -> None:
         self._generators = generators
@@ -50,16 +56,44 @@ class SharedRun(EngineRun):
         self._lost: dict[int, str] = {}
         # What each has handed over, by phase, operation and what is counted.
         self._received: dict[int, Counter[tuple[int, int, str]]] = {generator.number: Counter() for generator in generators}
+        # Without rows: what a segment is of when no load generator is left.
+        self._empty: SegmentParts | None = None
         self._events: list[tuple[int, str]] = []
+        # The offsets of hosts by which the zero of each load generator was shifted, and until when samples were taken.
+        self._offsets_ns: dict[int, int] = {}
+        self._clocks_to_ns = origin_ns
 
-    @property
-    def processes(self) -> Mapping[str, int]:
-        """The processes of load generators on this machine, by name."""
-        return {f"{GENERATOR} {generator.number}": generator.pid for generator in self._generators}
+    def usages(self) -> dict[str, ProcessUsage | None]:
+        """What the processes of load generators use, by name, wherever they are."""
+        return {
+            f"{GENERATOR} {generator.number}": generator.usage()
+            for generator in self._generators
+            if generator.number not in self._lost
+        }
 
-    def prepare(self, work: Callable[[int], ShareWork]) -> None:
-        """Has all of them connect; `work` of a number, from 0."""
-        self._each(lambda generator: generator.prepare(work(generator.number - 1)))
+    def take_clock_rows(self) -> list[StatusRow]:
+        """How far the clocks of hosts were ahead of this machine's, as sampled since the last time, and how well that is known."""
+        since_ns, self._clocks_to_ns = self._clocks_to_ns, time.monotonic_ns()
+        of_hosts = {generator.host: generator.clock_samples(since_ns) for generator in self._generators}
+        return [
+            StatusRow(sample.at_ns - self._origin_ns, f"host.{host}.{name}", value)
+            for host, samples in of_hosts.items()
+            for sample in samples
+            if sample.at_ns >= since_ns
+            for name, value in (
+                ("clock_offset_ns", sample.offset_ns),
+                ("wall_clock_offset_ns", sample.wall_offset_ns),
+                ("clock_bound_ns", sample.bound_ns),
+            )
+        ]
+
+    def prepare(self, work: Callable[[int, int], ShareWork]) -> None:
+        """Has all of them connect; `work` of a number, from 0, and of the zero of the run's clock on the clock there."""
+        samples = self._each(lambda generator: generator.sample_clock())
+        self._offsets_ns = {number: sample.offset_ns if sample else 0 for number, sample in samples.items()}
+        self._each(
+            lambda generator: generator.prepare(work(generator.number - 1, self._origin_ns + self._offsets_ns[generator.number]))
+        )
 
     def start(self) -> None:
         """Has all of them begin at the same time."""
@@ -123,6 +157,7 @@ class SharedRun(EngineRun):
 
     def end(self) -> "tuple[Segment, str]":
         """Waits until it is over; the last segment, and the run as a whole (JSON), of those that are left."""
+        self._each(lambda generator: generator.sample_clock(), raises=False)
         self._ended |= self._each(lambda generator: generator.end(), raises=False)
         for number, share in self._ended.items():
             self._snapshots[number] = json.loads(share.snapshot)
@@ -157,13 +192,18 @@ class SharedRun(EngineRun):
 
     def _add(self, number: int, parts: SegmentParts) -> None:
         self._merge.add(parts.intervals, parts.histograms)
+        operations, answers, intervals = (batch.slice(0, 0) for batch in (parts.operations, parts.answers, parts.intervals))
+        self._empty = SegmentParts(operations, answers, intervals, "")
         received = self._received[number]
         for row in parts.intervals.to_pylist():
             for counted in (*OUTCOMES, "late", "rows"):
                 received[row["phase"], row["operation"], counted] += row[counted]
 
     def _segment(self, of_each: Mapping[int, SegmentParts], before_ns: int | None) -> "Segment":
-        """One segment of all: rows of operations with the number of their load generator."""
+        """One segment of all: rows of operations with the number of their load generator. Raises LostGeneratorError where none ever handed anything over."""
+        if self._empty is None:
+            raise LostGeneratorError("; ".join(self._lost.values()))
+        of_each = of_each or {0: self._empty}
         intervals, histograms = self._merge.take(before_ns)
         events, self._events = self._events, []
         return {
@@ -239,6 +279,16 @@ class SharedRun(EngineRun):
             timer_lag_ns=whole.timer_lag_ns if whole else None,
             client_cpu_ns=whole.client_cpu_ns if whole else 0,
             duration_ns=whole.duration_ns if whole else self.now_ns(),
+            clock=self._clock_of(generator),
+        )
+
+    def _clock_of(self, generator: LoadGenerator) -> GeneratorClock | None:
+        """How far its host's clock was ahead; None where it has the clock of this machine."""
+        samples = generator.clock_samples(self._origin_ns)
+        return (
+            GeneratorClock(**span_of(samples, self._offsets_ns.get(generator.number, samples[0].offset_ns))._asdict())
+            if samples
+            else None
         )
 
 
@@ -263,8 +313,17 @@ def _joined_errors(errors: Sequence[ErrorReport]) -> list[ErrorReport]:
 
 
 @contextmanager
-def shared_run(target: Target, plan: EnginePlan, tables: Sequence[pa.Table], count: int) -> Iterator[SharedRun]:
-    """A run that so many load generators of this machine share, from its start on; they end with the context.
+def shared_run(
+    target: Target, plan: EnginePlan, tables: Sequence[pa.Table], count: int, hosts: Sequence[ClockedHost] = ()
+) -> Iterator[SharedRun]:
+    """A run that so many load generators share, from its start on; they end with the context.
+
+    Args:
+        target: where operations go; load generators connect by themselves.
+        plan: the run of all of them.
+        tables: of parameters.
+        count: how many there are.
+        hosts: where they run, one after the other as often as needed; processes of this machine where there is none.
 
     Raises:
         EngineError: for what one of them, or the database, refuses.
@@ -274,14 +333,27 @@ def shared_run(target: Target, plan: EnginePlan, tables: Sequence[pa.Table], cou
     url, driver_schema = target.admission()
     origin_ns = time.monotonic_ns()
 
-    def work(number: int) -> ShareWork:
-        shared: SharedPlan = {**plan, "share": {"number": number, "of": count, "clock_origin_ns": origin_ns}}
+    def work(number: int, clock_origin_ns: int) -> ShareWork:
+        shared: SharedPlan = {**plan, "share": {"number": number, "of": count, "clock_origin_ns": clock_origin_ns}}
         return ShareWork(url, driver_schema, as_json(shared), tables)
 
-    run = SharedRun([LocalGenerator(number) for number in range(1, count + 1)], plan, origin_ns)
+    run = SharedRun(_generators(count, hosts), plan, origin_ns)
     try:
         run.prepare(work)
         run.start()
         yield run
     finally:
         run.close()
+
+
+def _generators(count: int, hosts: Sequence[ClockedHost]) -> list[LoadGenerator]:
+    """So many load generators."""
+    generators: list[LoadGenerator] = []
+    try:
+        for number in range(1, count + 1):
+            generators.append(HostedGenerator(number, hosts[(number - 1) % len(hosts)]) if hosts else LocalGenerator(number))
+    except BaseException:
+        for generator in generators:
+            generator.close()
+        raise
+    return generators

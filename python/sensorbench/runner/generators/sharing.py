@@ -1,50 +1,100 @@
-"""What load generators cannot share, said before anything is started."""
+"""Which load generators a benchmark has; and what they cannot share, said before anything is started."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 
 from sensorbench.errors import UsageError
-from sensorbench.options import OptionModel, option
+from sensorbench.hosts.chosen import choose_hosts
+from sensorbench.hosts.pool import HostPool
+from sensorbench.progress import ProgressReporter
 from sensorbench.results.engine_plan import OperationsPlan
+from sensorbench.runner.generators.hosted import ClockedHost
+from sensorbench.runner.generators.options import MAX_GENERATORS, GeneratorOptions
 from sensorbench.runner.registered import Database
 
-MAX_GENERATORS = 64
+
+@dataclass(frozen=True)
+class LoadGenerators:
+    """How many load generators share each run, and the hosts that they are on: without hosts they are processes of this machine, and a single one is
+    this process.
+    """
+
+    count: int = 1
+    hosts: HostPool | None = field(default=None, compare=False)
+
+    @property
+    def share_runs(self) -> bool:
+        """Whether runs are shared, be it by one on another host."""
+        return self.count > 1 or self.hosts is not None
+
+    @property
+    def host_names(self) -> list[str]:
+        """The hosts, as the user named them, for manifests; none where they are processes of this machine."""
+        return [] if self.hosts is None else [entry.name for entry in self.hosts.chosen.file.host] or [self.hosts.chosen.text]
+
+    @property
+    def on(self) -> Sequence[ClockedHost]:
+        """The hosts, which have been reached."""
+        return [] if self.hosts is None else self.hosts.of_role("load generator")
 
 
-class GeneratorOptions(OptionModel):
-    """How many processes send the load."""
-
-    generators: int = option(
-        1,
-        "Load generators: processes of this machine that share the operations, the arrivals and the requests in flight. Each has --threads of its own.",
-        ge=1,
-        le=MAX_GENERATORS,
-    )
+# What every run has where nothing is said.
+ALONE: LoadGenerators = LoadGenerators()
 
 
-def check_can_share(generators: int, concurrency: int, databases: Iterable[Database]) -> None:
-    """Raises UsageError where so many load generators cannot share a load."""
-    if generators == 1:
+def load_generators(options: GeneratorOptions, progress: ProgressReporter) -> LoadGenerators:
+    """The load generators that options ask for. No host is reached. Raises UsageError."""
+    if options.hosts is None:
+        return LoadGenerators(options.generators or 1)
+    chosen = choose_hosts(options.hosts)
+    hosts = [entry for entry in chosen.file.host if "load generator" in entry.roles]
+    if chosen.file.host and not hosts:
+        raise UsageError(f'--hosts {options.hosts}: no host has the role "load generator"; add it to the roles of one')
+    if options.generators is None and not hosts:
+        raise UsageError(
+            f"--hosts {options.hosts}: how many workers it has is not known before; say with --generators how many load generators to use"
+        )
+    count = options.generators or len(hosts)
+    if count > MAX_GENERATORS:
+        raise UsageError(
+            f"--hosts {options.hosts}: {count} load generators; expected at most {MAX_GENERATORS}, which --generators says"
+        )
+    return LoadGenerators(count, HostPool(chosen, progress))
+
+
+def check_can_share(generators: LoadGenerators, concurrency: int, databases: Iterable[Database]) -> None:
+    """Raises UsageError where load generators cannot share a load."""
+    if not generators.share_runs:
         return
+    said = _said(generators)
     for database in databases:
         if not database.many_processes:
             raise UsageError(
-                f"--generators {generators}: {database.name} lives in the process of the client, and no other may use its data meanwhile; "
+                f"{said}: {database.name} lives in the process of the client, and no other may use its data meanwhile; "
                 "expected a database that several processes may use"
             )
-    if generators > concurrency:
+        # What has tables within a process has them in files.
+        if generators.hosts is not None and not generators.hosts.chosen.are_here and database.embedded and database.relational:
+            raise UsageError(f"{said}: {database.name} lies in a file of this machine; expected a server that all hosts reach")
+    if generators.count > concurrency:
         raise UsageError(
-            f"--generators {generators}: there are at most {concurrency} requests in flight, and each load generator needs one; "
-            f"expected --concurrency of {generators} or more, or fewer load generators"
+            f"{said}: there are at most {concurrency} requests in flight, and each load generator needs one; "
+            f"expected --concurrency of {generators.count} or more, or fewer load generators"
         )
 
 
-def check_can_share_operations(generators: int, plan: OperationsPlan) -> None:
+def check_can_share_operations(generators: LoadGenerators, plan: OperationsPlan) -> None:
     """Raises UsageError where operations read what the run itself writes: no load generator knows how far the others are."""
-    if generators > 1 and any(_reads_what_is_written(source) for source in plan.get("parameter_sources", [])):
+    if generators.share_runs and any(_reads_what_is_written(source) for source in plan.get("parameter_sources", [])):
         raise UsageError(
-            f"--generators {generators}: operations of this mix choose among what the run itself writes, and no load generator knows how far the "
-            "others are; leave out those operations, or --generators"
+            f"{_said(generators)}: operations of this mix choose among what the run itself writes, and no load generator knows how far the "
+            "others are; leave out those operations, or the load generators"
         )
+
+
+def _said(generators: LoadGenerators) -> str:
+    """The option that asks for them."""
+    return f"--generators {generators.count}" if generators.hosts is None else f"--hosts {generators.hosts.chosen.text}"
 
 
 def _reads_what_is_written(source: object) -> bool:

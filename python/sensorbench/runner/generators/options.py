@@ -1,0 +1,21 @@
+"""Options of load generators."""
+
+from sensorbench.options import OptionModel, option
+
+MAX_GENERATORS = 64
+
+
+class GeneratorOptions(OptionModel):
+    """How many processes send the load, and where."""
+
+    generators: int | None = option(
+        None,
+        "Load generators: processes that share the operations, the arrivals and the requests in flight. Each has --threads of its own. "
+        " [default: 1; with --hosts, one on each]",
+        ge=1,
+        le=MAX_GENERATORS,
+    )
+    hosts: str | None = option(
+        None,
+        "Hosts for load generators: a file (hosts.toml), local:N, ssh://USER@HOST:PORT (several with commas), or the address of a dask scheduler.",
+    )
