@@ -65,14 +65,14 @@ def _quantiles(result: ComparisonResult, variant: str, operation: str, shares: F
 def over_run(result: ComparisonResult, variants: list[str], operation: str) -> list[RequestRow]:
     """Each request of the first run, with a smoothed line through them. Nothing where not every request was logged, or there are too many."""
     rows = []
-    most = min(MAX_POINTS, MAX_POINTS_OF_ALL // max(1, len(variants)))
+    per_variant = min(MAX_POINTS, MAX_POINTS_OF_ALL // max(1, len(variants)))
     for variant in variants:
         for run in result.usable_runs(variant)[:1]:
             if not is_held_whole(run):
                 continue
             numbers, latencies = logged_latencies(run, operation)
             smoothed = np.exp(exponentially_smoothed(np.log(latencies)))
-            step = math.ceil(len(numbers) / max(1, most)) or 1
+            step = math.ceil(len(numbers) / max(1, per_variant)) or 1
             rows += [
                 RequestRow(variant, float(number), float(latency), float(line))
                 for number, latency, line in zip(numbers[::step], latencies[::step], smoothed[::step], strict=True)
