@@ -86,8 +86,18 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="a tenth as long")
     parser.add_argument("--memory", action="store_true", help="also memory over a billion operations (minutes)")
     parser.add_argument("--overhead-only", action="store_true", help="only what drivers cost beside hand-written loops")
+    parser.add_argument(
+        "--server",
+        action="append",
+        choices=(*HTTP_SERVERS, *POSTGRESQL_WIRE_SERVERS),
+        help="only what the driver of this server costs beside a hand-written loop; may be repeated",
+    )
     parser.add_argument("--no-history", action="store_true", help="keep the figures in no history")
     arguments = parser.parse_args()
+    if arguments.server:
+        for name in arguments.server:
+            _measure_server(name)
+        return
     if not arguments.overhead_only:
         _measure_client(arguments)
     _measure_overhead()
@@ -122,19 +132,21 @@ def _measure_overhead() -> None:
         flush=True,
     )
     _cargo_bench("sensorbench-driver-duckdb", "overhead", library_variables())
-    for name in HTTP_SERVERS:
-        _measure_server(name, "sensorbench-driver-http", "hyper")
-    for name, database in POSTGRESQL_WIRE_SERVERS.items():
-        _measure_server(name, "sensorbench-driver-postgresql", "tokio-postgres", database)
+    for name in (*HTTP_SERVERS, *POSTGRESQL_WIRE_SERVERS):
+        _measure_server(name)
 
 
-def _measure_server(name: str, crate: str, library: str, database: str = "") -> None:
+def _measure_server(name: str) -> None:
     """On a server of the lab, which is there for this alone."""
+    if (database := POSTGRESQL_WIRE_SERVERS.get(name)) is not None:
+        crate, library = "sensorbench-driver-postgresql", "tokio-postgres"
+    else:
+        crate, library = "sensorbench-driver-http", "hyper"
     print(
         f"\nCPU time of {name} through the engine, against a hand-written loop over {library} (wanted: at most 1.1):", flush=True
     )
     with lab.borrowed(lab.ServerSpec(name, name=f"bench-{name}", stays=False)) as server:
-        _cargo_bench(crate, "overhead", {"SENSORBENCH_TEST_URL": f"{_url_with_password(server)}{database}"})
+        _cargo_bench(crate, "overhead", {"SENSORBENCH_TEST_URL": f"{_url_with_password(server)}{database or ''}"})
 
 
 def _url_with_password(server: lab.Instance) -> str:

@@ -120,6 +120,7 @@ def test_settings_reach_the_server(cli: Cli, lab_home: Path) -> None:
         ("opentsdb", "tsd.storage.fix_duplicate"),
         ("clickhouse", "max_threats"),
         ("iotdb", "wal_mod"),
+        ("iotdb", "dn_metric_level"),
     ],
 )
 def test_a_setting_that_the_server_does_not_know_is_refused(database: str, key: str, cli: Cli, lab_home: Path) -> None:

@@ -92,6 +92,9 @@ def test_what_iotdb_has_acknowledged_outlives_its_process_if_its_log_is_synced(
     target.create(json.dumps({**POINTS, "create": {"statements": [table]}}), "", intent="create", owner=TEST_OWNER.to_json())
     load = target.load("t", rows_of_a_sensor().to_reader())
     assert load.wait(60.0)
+    # With metrics it would keep a histogram for each request that it ever answered, until its heap is full of them.
+    with urlopen(f"http://{node.host}:9092/metrics", timeout=10.0) as metrics:
+        assert b"session_idle_time" not in metrics.read()
     kill_and_restart(instance)
     described = json.loads(target.describe())
     assert durability_of(described["database"], described["settings"]) == durability

@@ -260,7 +260,9 @@ fn main() {
         "opentsdb" => prefix::look_up(&url, "/api/suggest?type=metrics&max=1000000", "", "t.value"),
         _ => {}
     }
-    for case in &bench.cases {
+    // Of all operations, or of those that are named.
+    let named: Vec<_> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
+    for case in bench.cases.iter().filter(|case| named.is_empty() || named.iter().any(|name| name == case.operation)) {
         for concurrency in [1, 16] {
             measure(&bench, &url, &open, case, concurrency);
         }

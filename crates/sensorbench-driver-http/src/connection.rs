@@ -1,25 +1,21 @@
 //! HTTP: requests over connections that stay open, and their answers as they come.
 
-use std::future::{Future, poll_fn};
 use std::io::{self, Write};
-use std::pin::Pin;
-use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::{GzDecoder, GzEncoder};
-use http_body_util::{BodyExt, Full};
-use hyper::body::Incoming;
-use hyper::client::conn::http1::{SendRequest, handshake};
-use hyper::header::{ACCEPT_ENCODING, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HOST, USER_AGENT};
-use hyper::rt::{Read, ReadBufCursor, Write as HyperWrite};
-use hyper::{Method, Request, Response, StatusCode};
+use futures::TryFutureExt;
+use http_body_util::Full;
+use hyper::body::{Body as _, Incoming};
+use hyper::header::{ACCEPT_ENCODING, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HOST, HeaderName, HeaderValue, USER_AGENT};
+use hyper::{HeaderMap, Method, Request, Response, StatusCode, Uri};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC};
 use sensorbench_driver::DriverError;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::target::{Stream, Target};
+use crate::driven::DrivenConnection;
+use crate::target::Target;
 
 /// What does not go into a form or a query string as it is.
 pub const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'_').remove(b'-').remove(b'.');
@@ -27,8 +23,8 @@ pub const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'_').remove(b'-').remov
 /// How long it may take to connect.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Bytes that are read from the system at a time.
-const READ_BYTES: usize = 32 << 10;
+/// So many headers have room in the memory of a request's, in which hyper keeps those of the answer afterwards.
+const HEADERS: usize = 12;
 
 /// Bodies below this size are not worth compressing.
 const MIN_COMPRESSED_BYTES: usize = 1 << 10;
@@ -39,8 +35,8 @@ const MAX_SHOWN_BYTES: usize = 1000;
 /// A request.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Call {
-    /// Path and query, encoded.
-    pub path: String,
+    /// Path and query, encoded. Requests of one operation share it.
+    pub path: Bytes,
     /// What is sent. A request without a body is a GET, one with data a POST.
     pub body: Option<Body>,
 }
@@ -66,7 +62,7 @@ pub struct Reply {
     pub status: StatusCode,
     pub body: Vec<u8>,
     /// What the server says of itself in the header of this name.
-    headers: hyper::HeaderMap,
+    headers: HeaderMap,
 }
 
 impl Reply {
@@ -90,57 +86,76 @@ pub fn shown(status: StatusCode, body: &[u8]) -> String {
 
 impl Call {
     /// Reads something.
-    pub fn get(path: impl Into<String>) -> Self {
+    pub fn get(path: impl Into<Bytes>) -> Self {
         Self { path: path.into(), body: None }
     }
 
     /// Sends data.
-    pub fn post(path: impl Into<String>, data: Vec<u8>) -> Self {
+    pub fn post(path: impl Into<Bytes>, data: Vec<u8>) -> Self {
         Self { path: path.into(), body: Some(Body::Data(data)) }
     }
 
     /// Sends JSON.
-    pub fn post_json(path: impl Into<String>, json: Vec<u8>) -> Self {
+    pub fn post_json(path: impl Into<Bytes>, json: Vec<u8>) -> Self {
         Self { path: path.into(), body: Some(Body::Json(json)) }
     }
 
     /// Deletes something.
-    pub fn delete(path: impl Into<String>) -> Self {
+    pub fn delete(path: impl Into<Bytes>) -> Self {
         Self { path: path.into(), body: Some(Body::Delete) }
     }
 
-    fn request(self, target: &Target) -> Result<Request<Full<Bytes>>, DriverError> {
-        let mut builder = Request::builder().uri(self.path).header(HOST, &target.shown).header(USER_AGENT, "sensorbench");
+    /// Sends keys and values, encoded.
+    pub fn form(path: impl Into<Bytes>, text: String) -> Self {
+        Self { path: path.into(), body: Some(Body::Form(text)) }
+    }
+
+    /// Sends series, compressed.
+    pub fn remote_write(path: impl Into<Bytes>, series: Vec<u8>) -> Self {
+        Self { path: path.into(), body: Some(Body::RemoteWrite(series)) }
+    }
+
+    /// The request for a server.
+    pub fn request(self, target: &Target) -> Result<Request<Full<Bytes>>, DriverError> {
+        let mut headers = HeaderMap::with_capacity(HEADERS);
+        headers.insert(HOST, target.host_header.clone());
+        headers.insert(USER_AGENT, HeaderValue::from_static("sensorbench"));
         if let Some(authorization) = &target.authorization {
-            builder = builder.header(AUTHORIZATION, authorization);
+            headers.insert(AUTHORIZATION, authorization.clone());
         }
         if target.gzip {
-            builder = builder.header(ACCEPT_ENCODING, "gzip");
+            headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip"));
         }
+        let mut says = |name: HeaderName, value: &'static str| headers.insert(name, HeaderValue::from_static(value));
         let (method, body) = match self.body {
             None => (Method::GET, Bytes::new()),
             Some(Body::Form(text)) => {
-                builder = builder.header(CONTENT_TYPE, "application/x-www-form-urlencoded");
+                says(CONTENT_TYPE, "application/x-www-form-urlencoded");
                 (Method::POST, Bytes::from(text))
             }
             Some(Body::Data(data)) if target.gzip && data.len() >= MIN_COMPRESSED_BYTES => {
-                builder = builder.header(CONTENT_ENCODING, "gzip");
+                says(CONTENT_ENCODING, "gzip");
                 (Method::POST, Bytes::from(compressed(&data)))
             }
             Some(Body::RemoteWrite(data)) => {
-                builder = builder.header(CONTENT_TYPE, "application/x-protobuf").header(CONTENT_ENCODING, "snappy");
-                builder = builder.header("X-Prometheus-Remote-Write-Version", "0.1.0");
+                says(CONTENT_TYPE, "application/x-protobuf");
+                says(CONTENT_ENCODING, "snappy");
+                says(HeaderName::from_static("x-prometheus-remote-write-version"), "0.1.0");
                 (Method::POST, Bytes::from(data))
             }
             Some(Body::Data(data)) => (Method::POST, Bytes::from(data)),
             Some(Body::Json(json)) => {
-                builder = builder.header(CONTENT_TYPE, "application/json");
+                says(CONTENT_TYPE, "application/json");
                 (Method::POST, Bytes::from(json))
             }
             Some(Body::Delete) => (Method::DELETE, Bytes::new()),
         };
-        let built = builder.method(method).body(Full::new(body));
-        built.map_err(|error| DriverError::Data(format!("no request can be made of it: {error}")))
+        let uri = Uri::from_maybe_shared(self.path);
+        let mut request = Request::new(Full::new(body));
+        *request.uri_mut() = uri.map_err(|error| DriverError::Data(format!("no request can be made of it: {error}")))?;
+        *request.method_mut() = method;
+        *request.headers_mut() = headers;
+        Ok(request)
     }
 }
 
@@ -149,11 +164,14 @@ fn compressed(data: &[u8]) -> Vec<u8> {
     encoder.write_all(data).and_then(|()| encoder.finish()).expect("memory takes everything")
 }
 
-/// A connection, which carries one request at a time. It is polled together with what is awaited of it, so that nothing runs when
-/// nobody waits, and dropping it ends what the server still does.
-pub struct Connection {
-    sender: SendRequest<Full<Bytes>>,
-    exchange: Pin<Box<dyn Future<Output = hyper::Result<()>>>>,
+/// A connection, which carries one request at a time. Dropping it ends what the server still does.
+pub struct Connection(DrivenConnection);
+
+/// A request that was not sent, and why.
+pub struct Unsent {
+    pub error: DriverError,
+    /// The request, where nothing of it was written: it may go another way. None where the server may have seen some of it.
+    pub request: Option<Request<Full<Bytes>>>,
 }
 
 impl Connection {
@@ -162,33 +180,41 @@ impl Connection {
         let stream = opened
             .unwrap_or_else(|_| Err(io::Error::other(format!("no answer within {} s", CONNECT_TIMEOUT.as_secs()))))
             .map_err(|error| target.unreachable(error))?;
-        let (sender, exchange) = handshake(HyperStream::new(stream)).await.map_err(|error| target.unreachable(error))?;
-        Ok(Self { sender, exchange: Box::pin(exchange) })
+        DrivenConnection::over(stream).await.map(Self).map_err(|error| target.unreachable(error))
     }
 
-    /// Whether it can carry a request: a server may have closed it while nobody looked.
-    pub async fn is_usable(&mut self) -> bool {
-        let ended = poll_fn(|context| Poll::Ready(self.exchange.as_mut().poll(context).is_ready())).await;
-        !ended && self.sender.is_ready()
-    }
-
-    /// Sends a request and hands on its body piece by piece, which is decompressed where it has to be. A body of a status that is no
-    /// success is given back instead.
-    pub async fn exchange(
+    /// Sends a request and waits for the head of its answer.
+    pub fn send(
         &mut self,
         target: &Target,
-        call: Call,
+        request: Request<Full<Bytes>>,
+    ) -> impl Future<Output = Result<Response<Incoming>, Box<Unsent>>> {
+        self.0.send(request).map_err(|mut error| {
+            let request = error.take_message();
+            Box::new(Unsent { error: target.unreachable(describe(error.error())), request })
+        })
+    }
+
+    /// Hands on the body of an answer piece by piece, which is decompressed where it has to be. A body of a status that is no success is
+    /// given back instead.
+    pub async fn receive(
+        &mut self,
+        target: &Target,
+        response: Response<Incoming>,
         mut take: impl FnMut(&[u8]) -> Result<(), DriverError>,
     ) -> Result<Reply, DriverError> {
-        let request = call.request(target)?;
-        let sent = self.sender.send_request(request);
-        let response = with_exchange(&mut self.exchange, sent).await.map_err(|error| target.unreachable(describe(&error)))?;
-        let (parts, mut body) = Response::into_parts(response);
+        let (parts, mut body) = response.into_parts();
         let mut reply = Reply { status: parts.status, body: Vec::new(), headers: parts.headers };
         let is_success = reply.status.is_success();
         let mut decoder =
             reply.headers.get(CONTENT_ENCODING).is_some_and(|value| value == "gzip").then(|| GzDecoder::new(Vec::new()));
-        while let Some(data) = self.next_data(target, &mut body).await? {
+        // The end of a body whose length was told is known without looking for it.
+        while !body.is_end_stream()
+            && let Some(frame) = self.0.frame(&mut body).await
+        {
+            let frame = frame.map_err(|error| target.unreachable(describe(&error)))?;
+            // What is no data is trailers, in which nothing is looked for.
+            let Ok(data) = frame.into_data() else { continue };
             let mut hand_on = |data: &[u8]| {
                 if is_success {
                     take(data)
@@ -209,93 +235,10 @@ impl Connection {
         }
         Ok(reply)
     }
-
-    async fn next_data(&mut self, target: &Target, body: &mut Incoming) -> Result<Option<Bytes>, DriverError> {
-        loop {
-            let frame = with_exchange(&mut self.exchange, body.frame()).await;
-            match frame.transpose().map_err(|error| target.unreachable(describe(&error)))? {
-                None => return Ok(None),
-                Some(frame) => {
-                    // What is no data is trailers, in which nothing is looked for.
-                    if let Ok(data) = frame.into_data() {
-                        return Ok(Some(data));
-                    }
-                }
-            }
-        }
-    }
-}
-
-/// What a request waits for, while the connection does its part.
-async fn with_exchange<T>(
-    exchange: &mut Pin<Box<dyn Future<Output = hyper::Result<()>>>>,
-    awaited: impl Future<Output = T>,
-) -> T {
-    let mut awaited = std::pin::pin!(awaited);
-    let mut is_over = false;
-    poll_fn(|context| {
-        if let Poll::Ready(output) = awaited.as_mut().poll(context) {
-            return Poll::Ready(output);
-        }
-        // What the connection has done may be what is awaited. Why it ended is told by what is awaited.
-        is_over = is_over || exchange.as_mut().poll(context).is_ready();
-        awaited.as_mut().poll(context)
-    })
-    .await
 }
 
 /// An error with its cause, which says more.
 fn describe(error: &hyper::Error) -> String {
     let cause = std::error::Error::source(error).map(|cause| format!(": {cause}"));
     format!("{error}{}", cause.unwrap_or_default())
-}
-
-/// A stream as hyper wants it.
-struct HyperStream {
-    stream: Box<dyn Stream>,
-    /// What was read, on its way into hyper's own buffer, whose memory is not initialized.
-    read: Box<[u8]>,
-}
-
-impl HyperStream {
-    fn new(stream: Box<dyn Stream>) -> Self {
-        Self { stream, read: vec![0; READ_BYTES].into_boxed_slice() }
-    }
-}
-
-impl Read for HyperStream {
-    fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, mut buffer: ReadBufCursor<'_>) -> Poll<io::Result<()>> {
-        let Self { stream, read } = self.get_mut();
-        let length = read.len().min(buffer.remaining());
-        let mut filled = ReadBuf::new(&mut read[..length]);
-        ready!(Pin::new(stream).poll_read(context, &mut filled))?;
-        buffer.put_slice(filled.filled());
-        Poll::Ready(Ok(()))
-    }
-}
-
-impl HyperWrite for HyperStream {
-    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, data: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(context, data)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        data: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(context, data)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
-    }
 }

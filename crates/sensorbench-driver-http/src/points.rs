@@ -217,7 +217,8 @@ impl Points {
     ) -> Result<(), ConversionError> {
         let at = |place: usize| self.at(place);
         line.extend_from_slice(prefix.as_bytes());
-        line.extend_from_slice(escaped(&self.measurement).as_bytes());
+        // A word, in which nothing needs to be escaped.
+        line.extend_from_slice(self.measurement.as_bytes());
         for (name, place) in &self.tags {
             line.push(b',');
             line.extend_from_slice(name.as_bytes());

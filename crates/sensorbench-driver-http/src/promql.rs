@@ -10,11 +10,11 @@ use sensorbench_driver::{
 use serde::Deserialize;
 
 use crate::answer::push;
-use crate::connection::{Body, Call, ENCODED};
+use crate::connection::{Call, ENCODED};
 use crate::json::{Reader, Scalar};
-use crate::promql_columns::{InSeries, Source};
 use crate::protocol::{AnswerState, Reading, Scope};
 use crate::schema::{row_names, time_parameter};
+use crate::series_columns::{InSeries, Source};
 use crate::template::{Language, Piece, Template, quoted, tag_text};
 use crate::times::{Times, ms, now_ms, seconds, step_ms};
 
@@ -51,7 +51,7 @@ pub struct MetricsReading {
     exports: bool,
     export: Export,
     ranges_include_start: bool,
-    /// The query or selector; None stands for the stretch of time.
+    /// The query or selector, whose text is encoded for the form; None stands for the stretch of time.
     pieces: Vec<Option<Piece>>,
     from: Option<usize>,
     to: Option<usize>,
@@ -82,7 +82,8 @@ impl MetricsReading {
             }
             let template = Template::of(operation, &at, part, LANGUAGE)?;
             pieces.extend(template.0.into_iter().map(|piece| match piece {
-                Piece::Own(name) => Some(Piece::Text(format!("{}{name}", scope.prefix))),
+                Piece::Own(name) => Some(encoded(&format!("{}{name}", scope.prefix))),
+                Piece::Text(text) => Some(encoded(&text)),
                 other => Some(other),
             }));
         }
@@ -143,31 +144,34 @@ impl MetricsReading {
         Ok(Times { first, last })
     }
 
-    fn statement(&self, parameters: &[Value], times: Times) -> Result<String, DriverError> {
-        let mut statement = String::with_capacity(256);
+    /// Appends the query or selector, encoded.
+    fn append_statement(&self, form: &mut String, parameters: &[Value], times: Times) -> Result<(), DriverError> {
         for piece in &self.pieces {
             match piece {
-                None => statement.push_str(&self.range(times)?),
-                Some(Piece::Text(text)) => statement.push_str(text),
+                None => append_range(form, self.range_ms(times)?),
+                Some(Piece::Text(text)) => form.push_str(text),
                 Some(Piece::Value(place, _)) => {
                     let text = tag_text(parameters[*place].as_ref());
                     let text = text.map_err(|error| self.refused(error.at("parameter", &self.parameters[*place].name)))?;
-                    statement.push_str(&quoted(&text));
+                    form.extend(utf8_percent_encode(&quoted(&text), ENCODED));
                 }
                 Some(Piece::Identifier(_) | Piece::Own(_)) => unreachable!("the language has no identifiers, and ours are texts"),
             }
         }
-        Ok(statement)
+        if self.exports && self.export == Export::Matrix {
+            append_range(form, times.last - times.first + 1);
+        }
+        Ok(())
     }
 
     /// The stretch of time that a query reads, which ends at the time that is asked for.
-    fn range(&self, times: Times) -> Result<String, DriverError> {
+    fn range_ms(&self, times: Times) -> Result<i64, DriverError> {
         let length = self.step.unwrap_or(times.last - times.first + 1) - i64::from(self.ranges_include_start);
         if length == 0 {
             let message = "a stretch of 1 ms is shorter than what this server's PromQL can ask for, which is 2 ms";
             return Err(self.refused(ConversionError(message.to_owned())));
         }
-        Ok(format!("[{length}ms]"))
+        Ok(length)
     }
 
     /// One series of a matrix: labels, and pairs of a time in seconds and a value.
@@ -319,33 +323,62 @@ impl MetricsReading {
     }
 }
 
+/// A text of a statement as it stands in a form.
+fn encoded(text: &str) -> Piece {
+    Piece::Text(utf8_percent_encode(text, ENCODED).to_string())
+}
+
+/// Appends a stretch of time between brackets, encoded.
+fn append_range(form: &mut String, length_ms: i64) {
+    form.push_str("%5B");
+    form.push_str(itoa::Buffer::new().format(length_ms));
+    form.push_str("ms%5D");
+}
+
+/// Appends keys and their values.
+fn append(form: &mut String, pairs: &[(&str, &str)]) {
+    for (key, value) in pairs {
+        form.push_str(key);
+        form.push_str(value);
+    }
+}
+
 impl Reading for MetricsReading {
     fn call(&self, parameters: &[Value]) -> Result<Option<Call>, DriverError> {
         let times = self.times(parameters)?;
         if times.last < times.first {
             return Ok(None);
         }
-        let mut statement = self.statement(parameters, times)?;
-        if self.exports && self.export == Export::Matrix {
-            statement.push_str(&format!("[{}ms]", times.last - times.first + 1));
-        }
-        let encoded = utf8_percent_encode(&statement, ENCODED);
-        let (start, end) = (seconds(times.first), seconds(times.last));
-        let (path, form) = match (self.step, self.export) {
+        let asks_for_lines = self.exports && self.export == Export::Lines;
+        let mut form = String::with_capacity(512);
+        form.push_str(if asks_for_lines { "match%5B%5D=" } else { "query=" });
+        self.append_statement(&mut form, parameters, times)?;
+        let end = seconds(times.last);
+        let path = match (self.step, self.export) {
             (Some(step), _) => {
                 if (times.last - times.first + 1) % step != 0 {
+                    let start = seconds(times.first);
                     let message = format!("the stretch from {start} s to {end} s is no whole number of steps");
                     return Err(self.refused(ConversionError(message)));
                 }
-                let (first_end, step) = (seconds(times.first + step - 1), seconds(step));
-                ("/api/v1/query_range", format!("query={encoded}&start={first_end}&end={end}&step={step}"))
+                let first_end = seconds(times.first + step - 1);
+                append(&mut form, &[("&start=", &first_end), ("&end=", &end), ("&step=", &seconds(step))]);
+                "/api/v1/query_range"
             }
-            (None, Export::Lines) if self.exports => ("/api/v1/export", format!("match%5B%5D={encoded}&start={start}&end={end}")),
-            // Without the cache of answers, which knows nothing of late points.
-            (None, Export::Lines) => ("/api/v1/query", format!("query={encoded}&time={end}&nocache=1")),
-            (None, Export::Matrix) => ("/api/v1/query", format!("query={encoded}&time={end}")),
+            (None, _) if asks_for_lines => {
+                append(&mut form, &[("&start=", &seconds(times.first)), ("&end=", &end)]);
+                "/api/v1/export"
+            }
+            (None, export) => {
+                append(&mut form, &[("&time=", &end)]);
+                if export == Export::Lines {
+                    // Without the cache of answers, which knows nothing of late points.
+                    form.push_str("&nocache=1");
+                }
+                "/api/v1/query"
+            }
         };
-        Ok(Some(Call { path: path.to_owned(), body: Some(Body::Form(form)) }))
+        Ok(Some(Call::form(path, form)))
     }
 
     fn read(&self, line: &[u8], parameters: &[Value], _: &mut AnswerState, rows: &mut Rows) -> Result<(), DriverError> {
@@ -363,6 +396,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::connection::Body;
 
     fn reading(statement: serde_json::Value) -> Result<MetricsReading, DriverError> {
         reading_by(Export::Lines, false, statement)
@@ -389,7 +423,11 @@ mod tests {
     fn sent(reading: &MetricsReading, parameters: &[Value]) -> Option<String> {
         let Call { path, body } = reading.call(parameters).unwrap()?;
         let Some(Body::Form(form)) = body else { panic!("a form") };
-        Some(format!("{path} {}", percent_encoding::percent_decode_str(&form).decode_utf8().unwrap()))
+        Some(format!(
+            "{} {}",
+            std::str::from_utf8(&path).unwrap(),
+            percent_encoding::percent_decode_str(&form).decode_utf8().unwrap()
+        ))
     }
 
     #[test]

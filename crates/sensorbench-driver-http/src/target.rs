@@ -20,8 +20,10 @@ const OPTIONS: [&str; 2] = ["auth", "gzip"];
 
 /// A server, and how one talks to it.
 pub struct Target {
-    /// Host and port, as they stand in messages and in the header of requests.
+    /// Host and port, as they stand in messages.
     pub shown: String,
+    /// The same for requests.
+    pub host_header: HeaderValue,
     /// sensorbench's own part of the server.
     pub namespace: String,
     /// Connections of one client thread, if the URL says so.
@@ -64,8 +66,10 @@ impl Target {
         };
         let is_encrypted = server.tls.mode != TlsMode::Off;
         let shown = if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") };
+        let host_header = HeaderValue::from_str(&shown).map_err(|_| url.error("the host has characters that no name has"))?;
         Ok(Self {
             shown,
+            host_header,
             connections: server.connections,
             gzip,
             options: own_options.iter().filter_map(|name| Some((*name, url.option(name)?.to_owned()))).collect(),

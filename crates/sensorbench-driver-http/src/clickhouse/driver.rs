@@ -9,7 +9,7 @@ use sensorbench_driver::{
 };
 
 use super::client::{Client, Engine, literal};
-use super::session::{Connector, read, reading};
+use super::session::{Connector, read, reading, reading_path};
 use super::statement::name;
 use crate::connection::Call;
 use crate::control::Control;
@@ -45,7 +45,7 @@ impl Engine for Server {
     }
 
     fn read(&self, statement: String, columns: &[Column], rows: &mut Rows) -> Result<(), DriverError> {
-        let call = reading("system", "", statement);
+        let call = reading(reading_path("system", ""), statement);
         self.0.with(1, async |pool| read(pool, call, columns, rows).await)
     }
 }

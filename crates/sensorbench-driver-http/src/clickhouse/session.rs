@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use futures::future::LocalBoxFuture;
 use sensorbench_driver::{AsyncConnector, AsyncSession, Column, DriverError, Executing, Request, Rows, Value};
 
@@ -15,10 +16,15 @@ use crate::session::connected;
 use crate::sql;
 use crate::target::Target;
 
-/// A call for rows. Servers that can leave out dictionaries do.
-pub fn reading(database: &str, settings: &str, statement: String) -> Call {
-    let path = format!("/?database={database}&readonly=2&low_cardinality_allow_in_native_format=0{settings}");
-    Call::post(path, format!("{statement} FORMAT Native").into_bytes())
+/// Where calls for rows go. Servers that can leave out dictionaries do.
+pub fn reading_path(database: &str, settings: &str) -> Bytes {
+    format!("/?database={database}&readonly=2&low_cardinality_allow_in_native_format=0{settings}").into()
+}
+
+/// A call for rows.
+pub fn reading(path: Bytes, mut statement: String) -> Call {
+    statement.push_str(" FORMAT Native");
+    Call::post(path, statement.into_bytes())
 }
 
 /// An operation, ready to be executed.
@@ -36,7 +42,8 @@ impl AsyncConnector for Connector {
         Box::pin(async move {
             let pool = connected(&self.target, concurrency).await?;
             let Self { target, settings, operations } = self;
-            let session = ClickhouseSession { target: target.clone(), settings, operations: operations.clone(), pool };
+            let reading_path = reading_path(&target.namespace, settings);
+            let session = ClickhouseSession { target: target.clone(), reading_path, operations: operations.clone(), pool };
             Ok(Box::new(session) as Box<dyn AsyncSession>)
         })
     }
@@ -44,7 +51,7 @@ impl AsyncConnector for Connector {
 
 struct ClickhouseSession {
     target: Arc<Target>,
-    settings: &'static str,
+    reading_path: Bytes,
     operations: Arc<[Prepared]>,
     pool: Pool,
 }
@@ -69,7 +76,7 @@ impl AsyncSession for ClickhouseSession {
 
 impl ClickhouseSession {
     async fn read(&self, statement: String, columns: &[Column], rows: &mut Rows) -> Result<(), DriverError> {
-        read(&self.pool, reading(&self.target.namespace, self.settings, statement), columns, rows).await
+        read(&self.pool, reading(self.reading_path.clone(), statement), columns, rows).await
     }
 
     async fn write(&self, table: &Table, places: &[usize], parameters: &[Value]) -> Result<(), DriverError> {

@@ -1,5 +1,6 @@
 //! A table at the server, and how rows are written into it.
 
+use bytes::Bytes;
 use percent_encoding::utf8_percent_encode;
 use sensorbench_driver::{ConversionError, DriverError, Parameter, Value, ValueRef};
 
@@ -16,7 +17,7 @@ pub const FULL_BATCH: (u64, usize) = (200_000, 16 << 20);
 /// A table with the types of the columns that are written, in their order.
 #[derive(Clone, Debug)]
 pub struct Table {
-    path: String,
+    path: Bytes,
     /// The statement that rows follow, without their format.
     insert: String,
     columns: Vec<(String, ColumnType)>,
@@ -46,7 +47,7 @@ impl Table {
         let insert = format!("INSERT INTO {}.{} ({})", name(database), name(table), names.join(", "));
         let statement = format!("{insert} FORMAT {FORMAT}");
         let path = format!("/?database={database}&query={}", utf8_percent_encode(&statement, ENCODED));
-        Ok(Self { path, insert, columns })
+        Ok(Self { path: path.into(), insert, columns })
     }
 
     /// The statement that writes rows in [`FORMAT`], without the format.

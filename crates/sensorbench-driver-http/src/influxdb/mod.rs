@@ -17,7 +17,7 @@ use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
 use self::reading::InfluxReading;
-use crate::connection::{Body, Call, ENCODED, Reply};
+use crate::connection::{Call, ENCODED, Reply};
 use crate::control::Control;
 use crate::line::{Limits, PointForm};
 use crate::points::Points;
@@ -74,7 +74,7 @@ fn form(database: Option<&str>, query: &str) -> Call {
     if let Some(database) = database {
         text.push_str(&format!("&db={database}"));
     }
-    Call { path: "/query".to_owned(), body: Some(Body::Form(text)) }
+    Call::form("/query", text)
 }
 
 /// Asks, and takes the whole answer.

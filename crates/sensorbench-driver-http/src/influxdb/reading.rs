@@ -7,7 +7,7 @@ use sensorbench_driver::{Column, ConversionError, DriverError, Operation, Parame
 use serde::Deserialize;
 
 use crate::answer::push;
-use crate::connection::{Body, Call, ENCODED};
+use crate::connection::{Call, ENCODED};
 use crate::json::{Reader, Scalar};
 use crate::protocol::{AnswerState, Reading};
 use crate::schema::row_names;
@@ -23,6 +23,26 @@ struct ReadText {
     row: Option<Vec<String>>,
 }
 
+/// What is bound to a name.
+struct Bound {
+    /// What stands before the value in the form: the name, and what comes before it.
+    key: String,
+    /// The parameter that has the value.
+    place: usize,
+    form: Form,
+}
+
+impl Bound {
+    fn of(number: usize, (place, form): (usize, Form)) -> Self {
+        let (begin, before) = if number == 0 { ("&params=", "{") } else { ("", ",") };
+        let name = format!("{before}\"p{number}\":");
+        Self { key: format!("{begin}{}", utf8_percent_encode(&name, ENCODED)), place, form }
+    }
+}
+
+/// A brace, encoded.
+const END_OF_BOUND: &str = "%7D";
+
 pub struct InfluxReading {
     name: String,
     /// The form up to the query: which database, and how the answer is to come.
@@ -30,7 +50,7 @@ pub struct InfluxReading {
     /// The query, encoded for the form; what the server binds is `$p0`, `$p1`, ….
     pieces: Vec<Piece>,
     /// What is bound, in order.
-    bound: Vec<(usize, Form)>,
+    bound: Vec<Bound>,
     parameters: Vec<Parameter>,
     columns: Vec<Column>,
     /// Where each column is in the answer.
@@ -52,7 +72,7 @@ impl InfluxReading {
             name: operation.name.clone(),
             head: format!("db={namespace}&epoch=u&chunked=true&q="),
             pieces: pieces.collect(),
-            bound,
+            bound: bound.into_iter().enumerate().map(|(number, bound)| Bound::of(number, bound)).collect(),
             parameters: operation.parameters.clone(),
             columns: operation.columns.clone(),
             row,
@@ -69,15 +89,15 @@ impl InfluxReading {
 
     /// What is bound, as JSON.
     fn append_bound(&self, form: &mut String, parameters: &[Value]) -> Result<(), DriverError> {
-        let mut json = String::from("{");
-        for (number, (place, bound_as)) in self.bound.iter().enumerate() {
-            json.push_str(&format!("{}\"p{number}\":", if number == 0 { "" } else { "," }));
+        let mut json = String::with_capacity(32);
+        for Bound { key, place, form: bound_as } in &self.bound {
+            form.push_str(key);
+            json.clear();
             append_bound(&mut json, parameters[*place].as_ref(), *bound_as)
                 .map_err(|error| self.parameter_refused(*place, error))?;
+            form.extend(utf8_percent_encode(&json, ENCODED));
         }
-        json.push('}');
-        form.push_str("&params=");
-        form.extend(utf8_percent_encode(&json, ENCODED));
+        form.push_str(END_OF_BOUND);
         Ok(())
     }
 
@@ -195,7 +215,7 @@ impl Reading for InfluxReading {
         if !self.bound.is_empty() {
             self.append_bound(&mut form, parameters)?;
         }
-        Ok(Some(Call { path: "/query".to_owned(), body: Some(Body::Form(form)) }))
+        Ok(Some(Call::form("/query", form)))
     }
 
     fn read(&self, line: &[u8], _: &[Value], _: &mut AnswerState, rows: &mut Rows) -> Result<(), DriverError> {
@@ -210,6 +230,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::connection::Body;
 
     fn reading(query: &str, row: Option<&[&str]>) -> InfluxReading {
         let mut statement = json!({"query": query});

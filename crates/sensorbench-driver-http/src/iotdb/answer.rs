@@ -1,5 +1,7 @@
 //! Answers: JSON with a code, which tells a refusal, whatever the status.
 
+use std::borrow::Cow;
+
 use sensorbench_driver::{Column, ConversionError, DriverError, Rows, Type};
 use serde::Deserialize;
 
@@ -12,10 +14,10 @@ const SUCCESS: i64 = 200;
 
 /// What a statement that returns nothing is answered, and one that is refused.
 #[derive(Deserialize)]
-struct Outcome {
+struct Outcome<'a> {
     code: i64,
-    #[serde(default)]
-    message: String,
+    #[serde(default, borrow)]
+    message: Cow<'a, str>,
 }
 
 /// What the server says where it refused something; None where it did not.

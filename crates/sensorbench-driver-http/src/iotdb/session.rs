@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use futures::future::LocalBoxFuture;
 use sensorbench_driver::{AsyncConnector, AsyncSession, DriverError, Executing, Request, Rows, Value};
-use serde_json::json;
 
 use super::answer;
 use super::place::Place;
@@ -16,20 +15,22 @@ use crate::pool::Pool;
 use crate::session::connected;
 use crate::sql;
 use crate::target::Target;
+use crate::template::quoted;
 
 /// More rows of an answer than this are an error of the server; by itself it takes 10,000.
 const MAX_ROWS: i32 = i32::MAX;
 
 /// A call for rows.
 pub fn reading(database: &str, statement: &str) -> Call {
-    let body = json!({"database": database, "sql": statement, "row_limit": MAX_ROWS});
-    Call::post_json("/rest/table/v1/query", body.to_string().into_bytes())
+    let (database, statement) = (quoted(database), quoted(statement));
+    let body = format!("{{\"database\":{database},\"sql\":{statement},\"row_limit\":{MAX_ROWS}}}");
+    Call::post_json("/rest/table/v1/query", body.into_bytes())
 }
 
 /// A call that returns nothing.
 pub fn running(database: &str, statement: &str) -> Call {
-    let body = json!({"database": database, "sql": statement});
-    Call::post_json("/rest/table/v1/nonQuery", body.to_string().into_bytes())
+    let body = format!("{{\"database\":{},\"sql\":{}}}", quoted(database), quoted(statement));
+    Call::post_json("/rest/table/v1/nonQuery", body.into_bytes())
 }
 
 /// An operation, ready to be executed.

@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 
 use sensorbench_driver::{Column, ConversionError, DriverError, Parameter, Rows, Type, ValueRef, place_tables};
-use serde_json::json;
 
 use super::answer::refusal;
 use super::precision::Precision;
@@ -44,13 +43,13 @@ pub fn node(value: ValueRef) -> Result<String, ConversionError> {
 
 /// A call for rows.
 pub fn reading(statement: &str) -> Call {
-    let body = json!({"sql": statement, "row_limit": MAX_ROWS});
-    Call::post_json("/rest/v2/query", body.to_string().into_bytes())
+    let body = format!("{{\"sql\":{},\"row_limit\":{MAX_ROWS}}}", quoted(statement));
+    Call::post_json("/rest/v2/query", body.into_bytes())
 }
 
 /// A call that returns nothing.
 pub fn running(statement: &str) -> Call {
-    Call::post_json("/rest/v2/nonQuery", json!({"sql": statement}).to_string().into_bytes())
+    Call::post_json("/rest/v2/nonQuery", format!("{{\"sql\":{}}}", quoted(statement)).into_bytes())
 }
 
 /// Appends the rows of an answer of these columns. Where there is one more of them than the answer has, the first one is the time.
@@ -293,7 +292,7 @@ impl Series {
 #[cfg(test)]
 mod tests {
     use sensorbench_driver::Value;
-    use serde_json::Value as Json;
+    use serde_json::{Value as Json, json};
 
     use super::*;
     use crate::connection::Body;

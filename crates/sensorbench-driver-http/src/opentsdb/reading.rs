@@ -2,12 +2,12 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::fmt::Write;
 
 use sensorbench_driver::{
-    Column, ConversionError, DriverError, Operation, Parameter, Rows, SchemaError, Value, ValueRef, parse_part,
+    Column, ConversionError, DriverError, Operation, Parameter, Rows, SchemaError, Type, Value, ValueRef, parse_part,
 };
 use serde::Deserialize;
-use serde_json::json;
 
 use super::api::{TIMES_MS, says_unknown_name};
 use crate::answer::push;
@@ -16,6 +16,8 @@ use crate::json::{Reader, Scalar};
 use crate::json_points::{decoded, encoded, tag};
 use crate::protocol::{AnswerState, Reading, Scope};
 use crate::schema::{row_names, time_parameter};
+use crate::series_columns::Source;
+use crate::template::quoted;
 use crate::times::step_ms;
 
 /// The unit of times: ms in µs.
@@ -70,14 +72,15 @@ pub struct PointsReading {
     metric: Vec<Part>,
     tags: Vec<(String, Part)>,
     group_by: Vec<String>,
-    aggregator: String,
     downsampling: Option<Downsampling>,
+    /// What follows the filters of a question: what is made of the points.
+    end: String,
     from: Option<usize>,
     to: Option<usize>,
     at: Option<usize>,
     parameters: Vec<Parameter>,
     columns: Vec<Column>,
-    row: Vec<String>,
+    row: Vec<Source>,
 }
 
 /// The ms that are asked for, both included.
@@ -119,15 +122,17 @@ impl PointsReading {
             let message = "expected an aggregate besides it, because without one each series is in the answer";
             return Err(SchemaError::at(format!("{path}.group_by"), message).into());
         }
-        let row = row_names(operation, text.row)?;
+        let row = row_names(operation, text.row)?.into_iter().map(Source::of).collect();
+        let made = downsampling.as_ref().map(|downsampling| format!(",\"downsample\":{}", quoted(&downsampling.text)));
+        let end = format!("],\"aggregator\":{}{}}}]}}", quoted(&aggregator), made.unwrap_or_default());
         Ok(Self {
             name: operation.name.clone(),
             prefix: scope.prefix.clone(),
             metric,
             tags,
             group_by: text.group_by,
-            aggregator,
             downsampling,
+            end,
             from,
             to,
             at,
@@ -162,9 +167,9 @@ impl PointsReading {
     }
 
     /// A name or a value of a tag as the server has it; None where nothing there can be of this name.
-    fn text(&self, part: &Part, parameters: &[Value]) -> Result<Option<String>, DriverError> {
+    fn text<'a>(&self, part: &'a Part, parameters: &'a [Value]) -> Result<Option<Cow<'a, str>>, DriverError> {
         let place = match part {
-            Part::Literal(text) => return Ok(Some(text.clone())),
+            Part::Literal(text) => return Ok(Some(Cow::Borrowed(text))),
             Part::Parameter(place) => *place,
         };
         let value = parameters[place].as_ref();
@@ -172,45 +177,42 @@ impl PointsReading {
         if matches!(value, ValueRef::Text("")) {
             return Ok(None);
         }
-        let text = tag(value, usize::MAX).map(Cow::into_owned);
-        text.map(Some).map_err(|error| self.refused(error.at("parameter", &self.parameters[place].name)))
+        tag(value, usize::MAX).map(Some).map_err(|error| self.refused(error.at("parameter", &self.parameters[place].name)))
     }
 
-    fn request(&self, parameters: &[Value], times: Times) -> Result<Option<serde_json::Value>, DriverError> {
-        let mut metric = Vec::with_capacity(self.metric.len());
-        for part in &self.metric {
+    /// The question, as JSON; None where nothing can have what is asked for.
+    fn request(&self, parameters: &[Value], times: Times) -> Result<Option<String>, DriverError> {
+        let mut metric = self.prefix.clone();
+        for (number, part) in self.metric.iter().enumerate() {
             let Some(text) = self.text(part, parameters)? else { return Ok(None) };
-            metric.push(text);
-        }
-        let mut filters = Vec::with_capacity(self.tags.len() + self.group_by.len());
-        for (name, part) in &self.tags {
-            let Some(text) = self.text(part, parameters)? else { return Ok(None) };
-            let (kind, filter) = match part {
-                Part::Literal(text) if text == ANY => ("wildcard", text.clone()),
-                Part::Literal(text) => ("literal_or", encoded(text).into_owned()),
-                Part::Parameter(_) => ("literal_or", text),
-            };
-            filters.push(json!({"type": kind, "tagk": name, "filter": filter, "groupBy": false}));
-        }
-        for name in &self.group_by {
-            filters.push(json!({"type": "wildcard", "tagk": name, "filter": ANY, "groupBy": true}));
-        }
-        let mut query = json!({
-            "metric": format!("{}{}", self.prefix, metric.join(".")),
-            "aggregator": self.aggregator,
-            "filters": filters,
-        });
-        if let Some(downsampling) = &self.downsampling {
-            query["downsample"] = json!(downsampling.text);
+            metric.push_str(if number == 0 { "" } else { "." });
+            metric.push_str(&text);
         }
         // The end of a stretch that is the whole question is not in it; that of others is. A question has an end after its start.
-        Ok(Some(json!({
-            "start": format!("{}ms", times.first),
-            "end": format!("{}ms", times.last + 1),
-            "msResolution": true,
-            "noAnnotations": true,
-            "queries": [query],
-        })))
+        let mut json = format!(
+            "{{\"start\":\"{}ms\",\"end\":\"{}ms\",\"msResolution\":true,\"noAnnotations\":true,\"queries\":[{{\"metric\":{},\"filters\":[",
+            times.first,
+            times.last + 1,
+            quoted(&metric)
+        );
+        let mut separator = "";
+        let mut append = |kind: &str, name: &str, filter: &str, is_grouped: bool| {
+            let (name, filter) = (quoted(name), quoted(filter));
+            write!(json, "{separator}{{\"type\":\"{kind}\",\"tagk\":{name},\"filter\":{filter},\"groupBy\":{is_grouped}}}")
+                .expect("memory takes everything");
+            separator = ",";
+        };
+        for (name, part) in &self.tags {
+            let Some(text) = self.text(part, parameters)? else { return Ok(None) };
+            match part {
+                Part::Literal(text) if text == ANY => append("wildcard", name, text, false),
+                Part::Literal(text) => append("literal_or", name, &encoded(text), false),
+                Part::Parameter(_) => append("literal_or", name, &text, false),
+            }
+        }
+        self.group_by.iter().for_each(|name| append("wildcard", name, ANY, true));
+        json.push_str(&self.end);
+        Ok(Some(json))
     }
 
     fn check_steps(&self, times: Times) -> Result<(), DriverError> {
@@ -238,7 +240,7 @@ impl PointsReading {
                 let value = reader.scalar()?;
                 let ms: i64 = time.parse().map_err(|_| ConversionError(format!("expected a time in ms, found {time}")))?;
                 // The last ms that the server looks at is not asked for.
-                if ms < times.first || ms > times.last { Ok(()) } else { self.push_row(&tags, &time, &value, rows) }
+                if ms < times.first || ms > times.last { Ok(()) } else { self.push_row(&tags, ms, &value, rows) }
             }),
             _ => reader.skip(),
         })
@@ -247,15 +249,20 @@ impl PointsReading {
     fn push_row(
         &self,
         tags: &[(Cow<str>, Cow<str>)],
-        time: &str,
+        time_ms: i64,
         value: &Scalar,
         rows: &mut Rows,
     ) -> Result<(), ConversionError> {
         for (column, source) in self.columns.iter().zip(&self.row) {
-            let pushed = match source.as_str() {
-                "value" => push(rows, column.value_type, value, UNIT_US),
-                "time" => push(rows, column.value_type, &Scalar::Number(time), UNIT_US),
-                name => match tags.iter().find(|(tag, _)| tag == name) {
+            let pushed = match source {
+                Source::Value => push(rows, column.value_type, value, UNIT_US),
+                Source::Time if column.value_type == Type::Timestamp => {
+                    // What was asked for is within the times that the server has.
+                    rows.push(ValueRef::Timestamp(time_ms * UNIT_US));
+                    Ok(())
+                }
+                Source::Time => push(rows, column.value_type, &Scalar::Number(itoa::Buffer::new().format(time_ms)), UNIT_US),
+                Source::Label(name) => match tags.iter().find(|(tag, _)| tag == name) {
                     Some((_, text)) => match decoded(text) {
                         Some(text) => push(rows, column.value_type, &Scalar::Text(text), UNIT_US),
                         None => Err(ConversionError(format!("the tag {name} is {text}, which is nothing that was written"))),
@@ -300,7 +307,7 @@ impl Reading for PointsReading {
         }
         self.check_steps(times)?;
         let request = self.request(parameters, times)?;
-        Ok(request.map(|request| Call::post_json("/api/query", request.to_string().into_bytes())))
+        Ok(request.map(|request| Call::post_json("/api/query", request.into_bytes())))
     }
 
     /// Names that were never written have no points.
@@ -317,6 +324,8 @@ impl Reading for PointsReading {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::connection::Body;
 

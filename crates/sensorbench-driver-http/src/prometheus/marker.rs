@@ -12,7 +12,7 @@ use base64::engine::general_purpose::STANDARD;
 use sensorbench_driver::{DriverError, Marker, Occupant};
 
 use super::api;
-use crate::connection::{Body, Call};
+use crate::connection::Call;
 use crate::control::Control;
 use crate::samples::{append_series, compressed};
 use crate::times::now_ms;
@@ -117,7 +117,7 @@ fn write_sample(control: &Control, labels: BTreeMap<&str, String>, time_ms: i64)
     all.extend(labels.into_iter().map(|(label, text)| (label, Cow::Owned(text))));
     let mut series = Vec::new();
     append_series(&mut series, &all, time_ms, 1.0);
-    control.answer(Call { path: api::WRITE.to_owned(), body: Some(Body::RemoteWrite(compressed(&series))) }).map(drop)
+    control.answer(Call::remote_write(api::WRITE, compressed(&series))).map(drop)
 }
 
 /// The namespaces that are ours.

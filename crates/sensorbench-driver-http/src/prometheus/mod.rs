@@ -30,7 +30,7 @@ use sensorbench_driver::{About, Description, DriverError, Marker, Occupant, Oper
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
-use crate::connection::{Body, Call, ENCODED, Reply};
+use crate::connection::{Call, ENCODED, Reply};
 use crate::control::Control;
 use crate::line::{Limits, PointForm};
 use crate::metrics;
@@ -149,7 +149,7 @@ impl Protocol for Prometheus {
     }
 
     fn write(&self, _: &Target, points: Vec<u8>) -> Call {
-        Call { path: api::WRITE.to_owned(), body: Some(Body::RemoteWrite(samples::compressed(&points))) }
+        Call::remote_write(api::WRITE, samples::compressed(&points))
     }
 
     /// A request is one transaction, which is rolled back.

@@ -1,4 +1,4 @@
-//! Where the columns of an operation are in answers of PromQL.
+//! Where the columns of an operation are in the series of an answer.
 
 use crate::json::Scalar;
 
