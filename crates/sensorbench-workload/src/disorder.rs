@@ -85,7 +85,9 @@ impl Order {
             Disorder::Batch { size, ratio } => {
                 let last = (size as f64 * ratio) as u64;
                 if size < 2 || last == 0 || last >= size {
-                    return Err(WorkloadError::Disorder("a batch needs at least 2 readings, and a ratio by which some come first, not all"));
+                    return Err(WorkloadError::Disorder(
+                        "a batch needs at least 2 readings, and a ratio by which some come first, not all",
+                    ));
                 }
                 Ok(Order::Batch { size, first: size - last })
             }
@@ -145,7 +147,8 @@ impl Late {
     fn reading(&self, arrival: u64) -> u64 {
         // Until a step at most as many have arrived as there were steps, and at least as many as were due one delay ago.
         let sorted = self.sorted(arrival / self.steps);
-        let found = if arrival < sorted.first + sorted.readings.len() as u64 { sorted } else { self.sorted(arrival / self.steps + 1) };
+        let found =
+            if arrival < sorted.first + sorted.readings.len() as u64 { sorted } else { self.sorted(arrival / self.steps + 1) };
         found.base + u64::from(found.readings[(arrival - found.first) as usize])
     }
 

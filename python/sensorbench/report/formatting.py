@@ -39,6 +39,12 @@ def size(number: float | None) -> str:
     return f"{significant(number / unit)} {name}"
 
 
+def bounds(low_s: float, high_s: float | None) -> str:
+    """Between which times another one lies: 1.2 ms to 6.8 ms; of one without an upper bound, over 30 s."""
+    low = duration(low_s) if low_s > 0.0 else "0"
+    return f"over {low}" if high_s is None else f"{low} to {duration(high_s)}"
+
+
 def count(number: float | None) -> str:
     """A count, or a rate that is as large as one."""
     if number is None:

@@ -3,12 +3,14 @@ from .client_health import check_client_health, client_bound, health_of_client, 
 from .comparison import DATA_FOLDER, Comparison, ConnectedComparison, StallTest, ValidatedComparison
 from .drive import run_plan, write_started
 from .experiment_file import ExperimentFile, load_experiment, plan_experiment
+from .freshness import FreshnessWatch
 from .generators.shared_run import GENERATOR
 from .generators.sharing import GeneratorOptions, check_can_share, check_can_share_operations
 from .jobs import LiveJobs, live_jobs
 from .lengths import Length, LengthOrNone, Seconds, SecondsOrNone, seconds, seconds_or_none
 from .live import FeedEnd, LiveFeed, publish_stored, published_to
 from .load import LoadOrder, check_namespace, fingerprint_of, known_size, load_variant, noted
+from .markers import watch_markers
 from .memory import MemoryGuard
 from .monitor import CLIENT
 from .namespaces import OwnedNamespace, owned_namespaces
@@ -37,6 +39,7 @@ from .registers import KEY, READ, VALUE, WRITE, is_of_registers, with_keys_of_ru
 from .room import arithmetic_estimate, free_room
 from .run import Observer, run_manifest, run_to_end
 from .servers import Servers, addresses_of, borrowed_cluster, check_memory, running_servers
+from .streams import marker_write, streamed_writes
 from .sweep import swept
 from .validate import connect, sampling_interval_of, validated
 from .variants import (
@@ -77,6 +80,7 @@ __all__ = [
     "ExperimentFile",
     "ExperimentOptions",
     "FeedEnd",
+    "FreshnessWatch",
     "GeneratorOptions",
     "Length",
     "LengthOrNone",
@@ -140,6 +144,7 @@ __all__ = [
     "load_experiment",
     "load_variant",
     "make_variants",
+    "marker_write",
     "noted",
     "observers",
     "owned_namespaces",
@@ -165,12 +170,14 @@ __all__ = [
     "server_ceiling",
     "server_kind",
     "started_target",
+    "streamed_writes",
     "swept",
     "timer_lag_s",
     "validated",
     "wait_for",
     "warn_of_client",
     "warn_of_generators",
+    "watch_markers",
     "with_keys_of_run",
     "write_started",
 ]

@@ -18,8 +18,10 @@ from sensorbench.results.described import (
 )
 from sensorbench.results.manifest import Status
 from sensorbench.results.planned import OperationManifest
+from sensorbench.results.summary.accounting import StreamAccounting
 from sensorbench.results.summary.claims import MeasuredFigure
 from sensorbench.results.summary.envelope import OperationErrors, Summary
+from sensorbench.results.summary.freshness import VariantFreshness
 from sensorbench.results.summary.guarantees import RegisterGuarantees
 from sensorbench.results.summary.part import SummaryPart
 
@@ -123,6 +125,10 @@ class AnswerChecks(SummaryPart):
     lost_writes: int = 0
     unknown_writes: int = 0
     unknown_writes_found: int = 0
+    accounting: list[StreamAccounting] = Field(
+        default=[],
+        description="What became of every reading that was delivered, by write; empty where the workload has no delivery.",
+    )
 
 
 class Block(SummaryPart):
@@ -477,6 +483,7 @@ class ComparisonFigures(SummaryPart):
     known_answers: dict[str, AnswerChecks]
     contents: dict[str, AnswerChecks]
     guarantees: dict[str, RegisterGuarantees]
+    freshness: dict[str, VariantFreshness] = Field(default={}, description="Of variants with markers beside their load.")
     client_health: dict[str, ClientHealth]
     models: list[ModelComparison] = []
     sections: list[StudySection] = []
