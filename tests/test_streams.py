@@ -192,15 +192,15 @@ def test_each_rule_is_verified(cli: Cli, tmp_path: Path, rule: str, more: dict[s
     assert of_write["again"] == 200
 
 
-@pytest.mark.parametrize("variant", ["sqlite natural", "sqlite star", "duckdb by_time", "duckdb keyed"])
+@pytest.mark.parametrize("variant", ["sqlite natural", "duckdb by_time", "duckdb natural", "duckdb keyed"])
 def test_the_rules_of_shipped_schemas_are_those_of_the_database(cli: Cli, tmp_path: Path, variant: str) -> None:
     url, shipped = variant.split()
-    of_write, _ = accounted(cli, tmp_path, url=url, shipped=shipped, writes=1500)
+    of_write, _ = accounted(cli, tmp_path, url=url, shipped=shipped, writes=600)
     assert {name: of_write[name] for name in WRONG} == dict.fromkeys(WRONG, 0)
     # What a key refuses is an error: nobody acknowledged it, and it is not there.
     refused = of_write["rule"] == "first"
-    assert of_write["unknown"] == (75 if refused else 0)
-    assert of_write["again"] == (0 if refused else 75)
+    assert of_write["unknown"] == (30 if refused else 0)
+    assert of_write["again"] == (0 if refused else 30)
 
 
 def test_series_that_come_and_go_are_delivered_and_found(cli: Cli, tmp_path: Path) -> None:

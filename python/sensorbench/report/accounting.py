@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from sensorbench.report import formatting, parts
+from sensorbench.report import formatting
 from sensorbench.results.page import Columns, Line, Piece, Section, Table, Text
 from sensorbench.results.summary.accounting import StreamAccounting
 from sensorbench.results.summary.comparison import ComparisonFigures
@@ -96,7 +96,7 @@ def _lateness(accounts: list[tuple[str, StreamAccounting]]) -> Table | None:
         ("out of order", "text"),
         ("older than the newest by (p50, p99, max)", "text"),
         ("places behind (p50, p99, max)", "text"),
-        *([(f"later than {formatting.duration(late_after_s)}", "text")] if late_after_s is not None else []),
+        (f"later than {formatting.duration(late_after_s)}" if late_after_s is not None else "", "text"),
     ]
     rows: list[list[Line]] = [
         [
@@ -104,13 +104,7 @@ def _lateness(accounts: list[tuple[str, StreamAccounting]]) -> Table | None:
             formatting.percent(lateness.out_of_order),
             ", ".join(formatting.duration(value) for value in lateness.time_s.values()),
             ", ".join(formatting.count(value) for value in lateness.rows.values()),
-            *(
-                [formatting.percent(lateness.late)]
-                if lateness.late is not None
-                else [parts.muted("")]
-                if late_after_s is not None
-                else []
-            ),
+            formatting.percent(lateness.late) if lateness.late is not None else "",
         ]
         for variant, lateness in known
     ]

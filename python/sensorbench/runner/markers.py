@@ -42,8 +42,10 @@ def watch_markers(
     )
     starts = {name: (number["start"], number["step"]) for name, number in numbers.items()}
     rows = marker_rows(operation, candidates, starts, freshness.markers_of(duration_s), place)
-    planned = (planned_operation(name, comparison.operations.operation[name], variant.schema, ()) for name in (write, question))
-    return FreshnessWatch(target, freshness_plan(freshness, *planned, rows, seconds(workload.timeout)), rows)
+    made, read = (
+        planned_operation(name, comparison.operations.operation[name], variant.schema, ()) for name in (write, question)
+    )
+    return FreshnessWatch(target, freshness_plan(freshness, made, read, rows, seconds(workload.timeout)), rows)
 
 
 def _readings_between(workload: Workload, operations: Operations, write: str, parameters: Parameters) -> float:
@@ -55,5 +57,6 @@ def _readings_between(workload: Workload, operations: Operations, write: str, pa
         per = operations.parameter_source[name].per
         if per is not None:
             # Its numbers are counted for each row of another source, by the writes alone.
-            return rate * workload.mix[write] / sum(workload.mix.values()) / parameters.tables[per].num_rows
+            rows: int = parameters.tables[per].num_rows
+            return rate * workload.mix[write] / sum(workload.mix.values()) / rows
     return rate

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import duckdb
 import numpy as np
@@ -41,7 +42,7 @@ _MAX_EXAMPLES = 10
 _BETWEEN_RUNS_NS = 10**16
 # What is read of the log.
 _LOG = {"outcome": pa.string(), "start_ns": pa.uint64(), "end_ns": pa.uint64()}
-_Column = pa.Array | pa.ChunkedArray
+_Column: TypeAlias = pa.Array | pa.ChunkedArray
 _RULES: tuple[Rule, ...] = ("last", "first", "both", "highest")
 # Sums of hashes are taken modulo 2^64.
 WORD = 18446744073709551616
@@ -393,8 +394,10 @@ class _Accounts:
                 problems.append(AnswerProblem(operation=self._write, parameters=shown(row), problem=f"{says} ({detail})"))
         return problems
 
-    def _one(self, query: str) -> tuple:  # type: ignore[type-arg] - of as many values as the query has
-        return self._sql.execute(query).fetchall()[0]
+    def _one(self, query: str) -> tuple[Any, ...]:
+        """The only row of a query."""
+        found: tuple[Any, ...] = self._sql.execute(query).fetchall()[0]
+        return found
 
     def _rows(self, query: str) -> list[dict[str, object]]:
         rows: list[dict[str, object]] = self._sql.sql(query).to_arrow_table().to_pylist()

@@ -51,12 +51,9 @@ def contents_of(
             writes = Writes(planned_operations(comparison.operations, own), runs, plans, connected.parameters)
             checks = _NOT_ASKED if _differ_by_rule(own) else _asked(connected, variant, writes)
             found[variant.id] = _with_accounts(checks, connected, variant, writes, writer)
-        checks = found.values()
-        accounts = [of_write for check in checks for of_write in check.accounting]
-        wrong = sum(check.wrong for check in checks)
-        said = (
-            [f"{sum(check.queried for check in checks)} answers, {wrong} wrong"] if any(check.queried for check in checks) else []
-        )
+        accounts = [of_write for check in found.values() for of_write in check.accounting]
+        queried, wrong = (sum(getattr(check, name) for check in found.values()) for name in ("queried", "wrong"))
+        said = [f"{queried} answers, {wrong} wrong"] if queried or not accounts else []
         if accounts:
             readings, differ = (sum(getattr(of_write, name) for of_write in accounts) for name in ("readings", "wrong"))
             said.append(f"{readings:,} readings accounted for, {differ:,} not as they should be")
