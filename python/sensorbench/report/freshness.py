@@ -47,6 +47,16 @@ def freshness_section(summary: ComparisonSummary, result: ComparisonResult) -> S
         Table(columns, rows),
         _chart(_marker_rows(result), [variant.id for variant in summary.variants]),
     ]
+    late = [variant for variant, of_variant in found.items() if of_variant.whole.late]
+    if late:
+        names = ", ".join(map(formatting.variant, late))
+        blocks.append(
+            Text(
+                f"{names}: markers started late, because all that may be watched at a time were. Each began when another one was found, so its "
+                "figures are biased. Raise workload.freshness.watched, or lower its rate.",
+                "bad",
+            )
+        )
     by_rate: list[list[Line]] = [
         [formatting.variant(variant), f"{of_rate.rate}/s", *_cells(of_rate)]
         for variant, of_variant in found.items()

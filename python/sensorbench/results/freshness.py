@@ -52,6 +52,8 @@ class MeasuredMarkers:
         low_s: from its acknowledgement to the start of the last read that missed it; 0 where none did.
         high_s: from its acknowledgement to the end of the first read that returned it; infinite where none did.
         reads: how often it was read, and how often that failed.
+        missed_none: whether no read missed it.
+        lag_s: how much later than intended its write started.
         rate: the rate of the load meanwhile, in words; empty where the schedule has but one, or none.
 
     """
@@ -64,6 +66,7 @@ class MeasuredMarkers:
     reads: NDArray[np.int64]
     failed_reads: NDArray[np.int64]
     missed_none: NDArray[np.bool_]
+    lag_s: Floats
     rate: list[str]
 
 
@@ -88,6 +91,7 @@ def measured_markers(run: RunResult) -> MeasuredMarkers | None:
         reads=table["reads"].to_numpy().astype(np.int64),
         failed_reads=table["failed_reads"].to_numpy().astype(np.int64),
         missed_none=np.isnan(missed),
+        lag_s=(_floats(table, "start_ns") - _floats(table, "intended_start_ns")) / 1e9,
         rate=list(_rates(run, time_s)),
     )
 

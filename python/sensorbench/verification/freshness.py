@@ -27,14 +27,14 @@ def freshness_of(result: ComparisonResult) -> dict[str, VariantFreshness]:
             found[variant.id] = VariantFreshness(
                 poll_s=seconds(wanted["poll"]),
                 within_s=seconds(wanted["within"]),
-                whole=_figures(runs, None),
-                by_rate=[_figures(runs, rate) for rate in rates] if len(rates) > 1 else [],
+                whole=_figures(runs, None, 1.0 / wanted["rate"]),
+                by_rate=[_figures(runs, rate, 1.0 / wanted["rate"]) for rate in rates] if len(rates) > 1 else [],
             )
     return found
 
 
-def _figures(runs: list[MeasuredMarkers], rate: str | None) -> FreshnessFigures:
-    """The figures of markers, those of one rate if one is given."""
+def _figures(runs: list[MeasuredMarkers], rate: str | None, every_s: float) -> FreshnessFigures:
+    """The figures of markers, those of one rate if one is given; `every_s`: time from one marker to the next."""
     wanted = [np.array([rate is None or of == rate for of in run.rate], dtype=np.bool_) for run in runs]
 
     def of_all(name: str) -> NDArray[Any]:
@@ -50,6 +50,7 @@ def _figures(runs: list[MeasuredMarkers], rate: str | None) -> FreshnessFigures:
         seen=int(is_seen.sum()),
         at_once=int((is_seen & of_all("missed_none")[is_acknowledged]).sum()),
         failed=int((~is_acknowledged).sum()),
+        late=int((of_all("lag_s")[is_acknowledged] > every_s).sum()),
         reads=int(of_all("reads").sum()),
         failed_reads=int(of_all("failed_reads").sum()),
         quantiles_s={

@@ -22,6 +22,10 @@ class FreshnessFigures(SummaryPart):
     seen: int = Field(description="Of these, markers that a read returned before they were given up.")
     at_once: int = Field(description="Of these, markers that the first read returned.")
     failed: int = Field(description="Markers whose write failed, or had an unknown outcome; they are not among the others.")
+    late: int = Field(
+        description="Markers that were written later than intended by more than the time between two, since all that may be watched at a time were. They began "
+        "when another one was found, and so are no fair sample."
+    )
     reads: int
     failed_reads: int
     quantiles_s: dict[str, FreshnessBounds] = Field(description="p50, p90, p99 and max; empty where nothing was acknowledged.")
