@@ -23,6 +23,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "openmetrics": lists.openmetrics,
     "json-schemas": lists.json_schemas,
     "schemas": lists.schemas,
+    "duplicate-rules": lists.duplicate_rules,
     "tsbs-cpu-queries": partial(lists.tsbs_queries, "tsbs_cpu"),
     "tsbs-iot-queries": partial(lists.tsbs_queries, "tsbs_iot"),
     "tsm-queries": partial(lists.tsbs_queries, "tsm"),

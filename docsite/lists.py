@@ -139,6 +139,15 @@ def schemas() -> str:
     return "\n".join(parts)
 
 
+def duplicate_rules() -> str:
+    """Which of several writes of one reading is there afterwards, by the schemas that say so."""
+    rows = []
+    for entry in entries().values():
+        described = capabilities(entry)["duplicates"].described
+        rows += [(code(target), about.replace("; ", "<br>")) for target, about in described.items()]
+    return table(("target", "rule: schemas"), rows)
+
+
 def tsbs_queries(operations: str) -> str:
     """Queries of an operation set such as TSBS's by name, and which schemas of which databases express them; below, why others do not."""
     queries = list(load_operations(operations).operation)

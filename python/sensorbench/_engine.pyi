@@ -134,6 +134,9 @@ class Target:
     def prepare(self, plan: str, tables: Sequence[pa.RecordBatchReader]) -> Prepared:
         """Connects all sessions of a run; `tables` are those that the plan's draws name."""
 
+    def watch_freshness(self, plan: str, tables: Sequence[pa.RecordBatchReader]) -> Freshness:
+        """Connects, and starts writing and watching markers; `tables` are those that the plan's draws name."""
+
     def run(self, plan: str, tables: Sequence[pa.RecordBatchReader]) -> Run:
         """Connects all sessions and starts a run; `tables` are those that the plan's draws name."""
 
@@ -200,6 +203,22 @@ class Prepared:
 
     def start_at(self, at_ns: int) -> Run:
         """Has it begin at a time on its clock, and returns at once. Raises UsageError where it has started."""
+
+@final
+class Freshness:
+    """Markers that are written and watched beside whatever else goes on."""
+
+    def now_ns(self) -> int:
+        """Time on the clock of the markers. Raises UsageError when they are over."""
+
+    def stop(self) -> None:
+        """Writes no more markers. Those that are not visible yet are read on. Raises UsageError when they are over."""
+
+    def end(self) -> pa.RecordBatch:
+        """Stops, and waits until the last marker is seen or given up: marker, intended_start_ns, start_ns, end_ns, outcome of each write,
+        missed_ns (start of the last read that missed it, or null), found_ns (end of the first that returned it, or null), reads, failed_reads.
+        Raises UsageError when they are over.
+        """
 
 @final
 class Merge:
@@ -281,6 +300,9 @@ def batch_cost(rows: pa.RecordBatchReader, encoding: str, batch: int) -> str:
 
 def digest(rows: pa.RecordBatchReader, operation: str) -> tuple[int, int, bool | None, list[float]]:
     """Of an answer: number of rows, hash, whether they are in order, values of computed columns."""
+
+def row_hashes(rows: pa.RecordBatchReader, columns: Sequence[str]) -> pa.RecordBatch:
+    """The hash of each row over some columns (column `hash`): the hash of an answer is the sum of them modulo 2^64."""
 
 def statement_operations(operation: str, work: str) -> str:
     """The statements of an operation, its own first, each as an operation without the client's work (JSON)."""

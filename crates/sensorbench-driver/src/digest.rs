@@ -52,11 +52,16 @@ pub fn digest_of_all_columns(rows: &Rows) -> Digest {
     let mut row_bytes = Vec::with_capacity(64);
     let mut hash = 0_u64;
     for row in rows.iter() {
-        row_bytes.clear();
-        (0..row.columns()).for_each(|column| append(&mut row_bytes, row.value(column)));
-        hash = hash.wrapping_add(xxh3_64(&row_bytes));
+        hash = hash.wrapping_add(row_hash((0..row.columns()).map(|column| row.value(column)), &mut row_bytes));
     }
     Digest { rows: rows.len(), hash, ..Digest::default() }
+}
+
+/// The hash of a row, of which digests have the sum; `bytes` is memory that is used again.
+pub fn row_hash<'a>(values: impl Iterator<Item = ValueRef<'a>>, bytes: &mut Vec<u8>) -> u64 {
+    bytes.clear();
+    values.for_each(|value| append(bytes, value));
+    xxh3_64(bytes)
 }
 
 fn append(bytes: &mut Vec<u8>, value: ValueRef) {

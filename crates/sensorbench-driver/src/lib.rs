@@ -40,7 +40,7 @@ pub use administration::{Administration, Described};
 pub use braces::{is_word, place_tables};
 pub use conversion::{ConversionError, fixed, narrowed};
 pub use deadline::Deadline;
-pub use digest::{Digest, digest, digest_of_all_columns};
+pub use digest::{Digest, digest, digest_of_all_columns, row_hash};
 pub use driver::{
     About, AsyncConnector, AsyncSession, BlockingConnector, BlockingSession, Database, Description, Driver, Executing, Request,
     Sessions, Size,

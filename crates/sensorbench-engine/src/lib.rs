@@ -9,10 +9,12 @@ mod blocking;
 mod client_steps;
 mod clock;
 mod cpu;
+mod delivery;
 mod dispatcher;
 mod execute_once;
 #[cfg(test)]
 mod fake;
+mod freshness;
 mod merge;
 mod multi_statement;
 #[cfg(feature = "overhead")]
@@ -35,8 +37,10 @@ pub use client_steps::{
     Also, Append, ClientSteps, Decode, Derive, Encode, First, ForEach, Listed, ListedRows, Parts, Reduce, Statements, Tables,
 };
 pub use clock::{Clock, RealClock, Timer};
+pub use delivery::{Churn, PlannedDelivery};
 pub use dispatcher::PhaseReport;
 pub use execute_once::execute_once;
+pub use freshness::{Freshness, FreshnessPlan, Probed};
 pub use merge::Merge;
 pub use parameters::{NumberColumn, Numbering, ParameterOrigin, ParameterTable, Span};
 pub use plan::{Plan, PlannedOperation, PlannedPhase, PlannedShare, PlannedSource};

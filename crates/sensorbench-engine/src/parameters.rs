@@ -6,6 +6,7 @@ use sensorbench_workload::{Stream, Workload};
 use serde::{Deserialize, Serialize};
 
 use crate::EngineError;
+use crate::delivery::ReadyDelivery;
 use crate::records::{GrownBy, RandomText, RecordNames};
 
 /// Candidate rows that parameters are taken from.
@@ -27,6 +28,12 @@ impl ParameterTable {
             }
         }
         Ok(Self { columns, rows: batches.iter().map(RecordBatch::num_rows).sum() })
+    }
+
+    /// The candidates of columns of equal length.
+    #[cfg(test)]
+    pub(crate) fn of_values(columns: Vec<Vec<Value>>) -> Self {
+        Self { rows: columns.first().map_or(0, Vec::len), columns }
     }
 
     /// Number of candidates.
@@ -149,15 +156,49 @@ pub struct PhaseWorkload {
     stride: i64,
     /// By kind of operation and parameter source, the first number.
     first: Vec<Vec<i64>>,
+    /// By kind of operation, how it delivers its readings, where they do not come as they are.
+    deliveries: Vec<Option<ReadyDelivery>>,
 }
 
+/// Whose parameters an operation has.
+#[derive(Clone, Copy)]
+struct Numbers {
+    /// The operation that it would be if readings came as they are.
+    own: u64,
+    /// The same for parameters that it does not have again.
+    renewed: u64,
+}
+
+/// Numbers that no operation of a run has: what is drawn by them is drawn by none of them.
+const RENEWED: u64 = 1 << 40;
+
 impl PhaseWorkload {
-    /// A phase's workload with so many kinds of operation and so many parameter sources.
-    pub fn new(workload: Workload, numbering: &Numbering, kinds: usize, sources: usize) -> Self {
-        let used =
-            |source, kind| numbering.before.iter().map(|before| workload.used_numbers(source, kind, *before) as i64).sum::<i64>();
-        let first = (0..kinds).map(|kind| (0..sources).map(|source| numbering.offset + used(source, kind)).collect()).collect();
-        Self { stride: numbering.stride, first, workload }
+    /// A phase's workload with so many parameter sources, and for each kind of operation how it delivers its readings.
+    pub fn new(workload: Workload, numbering: &Numbering, deliveries: Vec<Option<ReadyDelivery>>, sources: usize) -> Self {
+        let mut phase = Self { stride: numbering.stride, first: Vec::new(), workload, deliveries };
+        let used = |source, kind| numbering.before.iter().map(|before| phase.used(source, kind, *before) as i64).sum::<i64>();
+        let first: Vec<Vec<i64>> = (0..phase.deliveries.len())
+            .map(|kind| (0..sources).map(|source| numbering.offset + used(source, kind)).collect())
+            .collect();
+        phase.first = first;
+        phase
+    }
+
+    /// How many numbers of a parameter source the operations of a kind have used, at the most, after so many operations of all kinds.
+    fn used(&self, source: usize, kind: usize, operations: u64) -> u64 {
+        let Some(of_kind) = &self.deliveries[kind] else { return self.workload.used_numbers(source, kind, operations) };
+        let end = of_kind.delivery.end(self.workload.max_of_kind(kind, operations));
+        self.workload.used_numbers(source, kind, self.workload.nth_of_kind(kind, end))
+    }
+
+    /// Whose parameters the k-th operation has, which is of kind `kind`.
+    #[inline]
+    fn numbers(&self, kind: usize, k: u64) -> Numbers {
+        let Some(of_kind) = &self.deliveries[kind] else { return Numbers { own: k, renewed: k } };
+        let is_write = |write| self.workload.operation(self.workload.nth_of_kind(kind, write)) == kind;
+        let delivered = of_kind.delivery.at(self.workload.ordinal(k), is_write);
+        let own = self.workload.nth_of_kind(kind, delivered.reading);
+        Numbers { own, renewed: if delivered.is_again { RENEWED + k } else { own } }
     }
 
     fn number(&self, kind: usize, source: usize, chosen: u64) -> i64 {
@@ -190,11 +231,31 @@ impl Parameters {
     /// Appends the values for one of the readings that the k-th operation writes.
     #[inline]
     pub fn append_reading(&self, phase: &PhaseWorkload, kind: usize, k: u64, reading: u64, values: &mut Vec<Value>) {
-        values.extend(self.origins[kind].iter().map(|origin| self.value(phase, kind, *origin, k, reading)));
+        let numbers = phase.numbers(kind, k);
+        values.extend((0..self.origins[kind].len()).map(|parameter| self.delivered(phase, kind, parameter, numbers, reading)));
     }
 
     /// The value of one parameter for one of the readings that the k-th operation writes.
-    fn value(&self, phase: &PhaseWorkload, kind: usize, origin: ParameterOrigin, k: u64, reading: u64) -> Value {
+    fn value(&self, phase: &PhaseWorkload, kind: usize, parameter: usize, k: u64, reading: u64) -> Value {
+        self.delivered(phase, kind, parameter, phase.numbers(kind, k), reading)
+    }
+
+    /// The same of an operation with the parameters of others.
+    fn delivered(&self, phase: &PhaseWorkload, kind: usize, parameter: usize, numbers: Numbers, reading: u64) -> Value {
+        let origin = self.origins[kind][parameter];
+        let Some(of_kind) = &phase.deliveries[kind] else { return self.given(phase, kind, origin, numbers.own, reading) };
+        let k = if of_kind.renewed[parameter] { numbers.renewed } else { numbers.own };
+        let value = self.given(phase, kind, origin, k, reading);
+        match &of_kind.churn {
+            Some(churn) if churn.churn.parameter == parameter => {
+                churn.replaced(value, &self.given(phase, kind, self.origins[kind][churn.churn.time], numbers.own, reading))
+            }
+            _ => value,
+        }
+    }
+
+    /// What a parameter source gives to the k-th operation.
+    fn given(&self, phase: &PhaseWorkload, kind: usize, origin: ParameterOrigin, k: u64, reading: u64) -> Value {
         let readings = self.readings[kind];
         let chosen = if origin.each && readings > 1 {
             phase.workload.chosen_for_element(origin.source, k, reading, readings)
@@ -224,7 +285,7 @@ impl Parameters {
     /// The name of a record that was there, or that the operation with the number behind those has added.
     fn record(&self, phase: &PhaseWorkload, records: &Records, chosen: u64) -> Value {
         match (records.grown, chosen.checked_sub(records.present)) {
-            (Some(by), Some(added_by)) => self.value(phase, by.operation, self.origins[by.operation][by.parameter], added_by, 0),
+            (Some(by), Some(added_by)) => self.value(phase, by.operation, by.parameter, added_by, 0),
             _ => records.names.name(records.first + chosen),
         }
     }
@@ -232,15 +293,15 @@ impl Parameters {
     /// A parameter of the write with the number `written`, or an end of the span that ends with it, for the k-th operation. Of a write
     /// of several readings it is one of them, another one for each k, and the span ends with the last.
     fn written(&self, phase: &PhaseWorkload, write: usize, span: Option<Span>, column: usize, written: u64, k: u64) -> Value {
-        let origins = &self.origins[write];
-        let Some(span) = span.filter(|_| column >= origins.len()) else {
-            return self.value(phase, write, origins[column], written, k % self.readings[write]);
+        let parameters = self.origins[write].len();
+        let Some(span) = span.filter(|_| column >= parameters) else {
+            return self.value(phase, write, column, written, k % self.readings[write]);
         };
-        let last = self.value(phase, write, origins[span.time], written, self.readings[write] - 1);
+        let last = self.value(phase, write, span.time, written, self.readings[write] - 1);
         let Value::Timestamp(last) = last else { return Value::Null };
         let units = span.min + Stream::new(k).below(written, span.max.saturating_sub(span.min) + 1);
         let to = last.saturating_add(1);
-        let is_from = column == origins.len();
+        let is_from = column == parameters;
         Value::Timestamp(if is_from { to.saturating_sub(span.unit_us.saturating_mul(units as i64)) } else { to })
     }
 }
@@ -259,7 +320,12 @@ mod tests {
 
     /// A run's plan: each operation writes so many readings of the next series, every fourth reads what was written.
     fn plan(numbering: serde_json::Value, readings: u64) -> ReadyPlan {
-        let series = ParameterTable { columns: vec![(0..SERIES as i64).map(Value::Integer).collect()], rows: SERIES };
+        let series = ParameterTable::of_values(vec![(0..SERIES as i64).map(Value::Integer).collect()]);
+        let plan: Plan = serde_json::from_value(plan_json(numbering, readings)).unwrap();
+        ReadyPlan::new(plan, &[series]).unwrap()
+    }
+
+    fn plan_json(numbering: serde_json::Value, readings: u64) -> serde_json::Value {
         let parameter = |name: &str, of: &str| json!({"name": name, "type": of});
         let write = json!({
             "weight": 3.0,
@@ -276,7 +342,7 @@ mod tests {
             },
             "parameters": [{"source": 2, "column": 0}, {"source": 2, "column": 2}, {"source": 2, "column": 3}],
         });
-        let plan: Plan = serde_json::from_value(json!({
+        json!({
             "seed": 1,
             "operations": [write, read],
             "order": "in turn",
@@ -288,9 +354,7 @@ mod tests {
             "phases": [{"name": "measure", "operations": 100, "numbering": numbering}],
             "concurrency": 1,
             "timeout_s": 1.0,
-        }))
-        .unwrap();
-        ReadyPlan::new(plan, &[series]).unwrap()
+        })
     }
 
     /// Series and time of each reading that the first `operations` operations write.
@@ -319,6 +383,83 @@ mod tests {
                 let missing = times.last().unwrap() + 1 - times.len() as i64;
                 assert!(missing <= 2 * readings as i64, "{missing} missing of {}", times.len());
             }
+        }
+    }
+
+    /// The same with a delivery of the writes: late, again and missing.
+    fn delivered_plan(numbering: serde_json::Value, readings: u64) -> ReadyPlan {
+        let series = ParameterTable::of_values(vec![(0..SERIES as i64).map(Value::Integer).collect()]);
+        let model = json!({
+            "disorder": {"poisson": {"ratio": 0.2, "mean": 5.0, "max": 50}},
+            "duplicates": {"share": 0.1, "window": 20},
+            "gaps": {"share": 0.1, "length": 3},
+        });
+        let mut planned = plan_json(numbering, readings);
+        planned["operations"][0]["delivery"] = json!({"model": model});
+        ReadyPlan::new(serde_json::from_value(planned).unwrap(), &[series]).unwrap()
+    }
+
+    #[test]
+    fn what_is_delivered_late_again_or_never_does_not_meet_other_phases() {
+        for readings in [1, 4] {
+            let (mut all, mut again) = (HashSet::new(), 0);
+            for before in [vec![], vec![100], vec![100, 57]] {
+                let operations = if before.len() == 1 { 57 } else { 100 };
+                let numbering = json!({"offset": 0, "stride": 1, "before": before});
+                let of_phase = written(&delivered_plan(numbering, readings), operations);
+                let distinct: HashSet<_> = of_phase.iter().copied().collect();
+                again += of_phase.len() - distinct.len();
+                assert!(distinct.iter().all(|reading| all.insert(*reading)), "a reading of another phase");
+            }
+            // Of 75, 43 and 75 writes one in ten.
+            assert!((18 * readings..=21 * readings).contains(&(again as u64)), "{again}");
+        }
+    }
+
+    #[test]
+    fn what_is_read_was_delivered() {
+        let plan = delivered_plan(json!({"offset": 0, "stride": 1}), 4);
+        let there: HashSet<(i64, i64)> = written(&plan, 400).into_iter().collect();
+        for k in (100..400).filter(|k| plan.kind_of(0, *k) == 1) {
+            let values = plan.parameters_of(0, k).next().unwrap();
+            let [Value::Integer(series), _, Value::Timestamp(to)] = values[..] else { panic!("{values:?}") };
+            assert!(there.contains(&(series, to - 1)), "{series}, {to}");
+        }
+    }
+
+    #[test]
+    fn a_reading_that_is_sent_again_has_another_value_where_that_is_wanted() {
+        let values = ParameterTable::of_values(vec![(0..1_000_000).map(Value::Integer).collect()]);
+        for renewed in [vec![], vec![1]] {
+            let plan = json!({
+                "seed": 1,
+                "operations": [{
+                    "weight": 1.0,
+                    "operation": {"name": "write", "parameters": [
+                        {"name": "time", "type": "timestamp"}, {"name": "value", "type": "integer"},
+                    ]},
+                    "parameters": [{"source": 0, "column": 0}, {"source": 1, "column": 0}],
+                    "delivery": {"model": {"duplicates": {"share": 0.2, "window": 50}}, "renewed": renewed},
+                }],
+                "parameter_sources": [
+                    {"numbers": {"columns": [{"type": "timestamp", "start": 0, "step": STEP}], "per": null}},
+                    {"rows": {"table": 0}},
+                ],
+                "phases": [{"name": "measure", "operations": 1000}],
+                "concurrency": 1,
+                "timeout_s": 1.0,
+            });
+            let plan = ReadyPlan::new(serde_json::from_value(plan).unwrap(), &[values.clone()]).unwrap();
+            let rows: Vec<(i64, i64)> = (0..1000)
+                .map(|k| match plan.parameters_of(0, k).next().unwrap()[..] {
+                    [Value::Timestamp(time), Value::Integer(value)] => (time, value),
+                    ref other => panic!("{other:?}"),
+                })
+                .collect();
+            let times: HashSet<i64> = rows.iter().map(|(time, _)| *time).collect();
+            assert_eq!(times.len(), 800);
+            let distinct: HashSet<(i64, i64)> = rows.into_iter().collect();
+            assert_eq!(distinct.len(), if renewed.is_empty() { 800 } else { 1000 });
         }
     }
 

@@ -5,6 +5,7 @@ use sensorbench_workload::{Choice, MixOrder, Pace};
 use serde::{Deserialize, Serialize};
 
 use crate::client_steps::ClientSteps;
+use crate::delivery::PlannedDelivery;
 use crate::parameters::{NumberColumn, Numbering, ParameterOrigin, Span};
 use crate::records::{GrownBy, RecordNames, TextLengths};
 
@@ -77,6 +78,8 @@ pub struct PlannedOperation {
     /// What the client does besides the statement.
     #[serde(default)]
     pub client_steps: ClientSteps,
+    /// Of writes, how they deliver their readings, where these do not come as they are.
+    pub delivery: Option<PlannedDelivery>,
 }
 
 /// A parameter source of the run.

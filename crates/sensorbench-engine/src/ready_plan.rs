@@ -5,10 +5,14 @@ use sensorbench_workload::{Choice, Grown, ParameterSource, Share, Stream, Worklo
 
 use crate::EngineError;
 use crate::client_steps::{ClientSteps, StatementNumbers};
+use crate::delivery::ReadyDelivery;
 use crate::dispatcher::{Dispatcher, Phase};
 use crate::parameters::{ParameterTable, Parameters, PhaseWorkload, Records, SourceValues};
 use crate::plan::{Plan, PlannedOperation, PlannedPhase, PlannedShare, PlannedSource, nanoseconds};
 use crate::records::{GrownBy, RandomText};
+
+/// The streams of deliveries are those behind it: parameter sources and kinds of operation have the first.
+const DELIVERIES: u64 = 1 << 32;
 
 /// A plan made ready: every number is checked, nothing is looked up by name any more.
 pub struct ReadyPlan {
@@ -58,7 +62,8 @@ impl ReadyPlan {
         for (number, phase) in plan.phases.iter().enumerate() {
             let seed = Stream::new(plan.seed).split(number as u64).number(0);
             let workload = Workload::new(seed, &weights, plan.order, &workload_sources)?;
-            workloads.push(PhaseWorkload::new(workload, &phase.numbering, plan.operations.len(), sources.len()));
+            let deliveries = ready_deliveries(&plan.operations, Stream::new(seed))?;
+            workloads.push(PhaseWorkload::new(workload, &phase.numbering, deliveries, sources.len()));
             phases.push(Phase::new(phase, Stream::new(seed), share)?);
         }
         let (statements, steps) = statements(&plan.operations)?;
@@ -124,6 +129,16 @@ impl ReadyPlan {
     pub fn operations(&self) -> &[Operation] {
         &self.operations
     }
+}
+
+/// How the operations of a phase deliver their readings.
+fn ready_deliveries(planned: &[PlannedOperation], random: Stream) -> Result<Vec<Option<ReadyDelivery>>, EngineError> {
+    let ready = |(number, of_kind): (usize, &PlannedOperation)| {
+        let random = random.split(DELIVERIES + number as u64);
+        let delivery = of_kind.delivery.as_ref().map(|delivery| ReadyDelivery::new(delivery, of_kind.parameters.len(), random));
+        delivery.transpose()
+    };
+    planned.iter().enumerate().map(ready).collect()
 }
 
 /// All statements of operations, and where those of each are.

@@ -49,6 +49,14 @@ impl Slot {
         }
     }
 
+    /// How many rows the answer to the operation has.
+    pub fn rows(&self, plan: &ReadyPlan) -> u64 {
+        match &self.request {
+            Some(request) if plan.work[self.operation].leaves_rows_as_they_are() => request.rows.len(),
+            _ => self.answer.len(),
+        }
+    }
+
     /// Puts down what became of it. Nothing here counts as service time.
     #[inline(always)]
     pub fn end(&mut self, plan: &ReadyPlan, done: Done, batch: &mut Batch, recorder: &Recorder) {

@@ -8,7 +8,7 @@ use arrow_array::{ArrayRef, BooleanArray, Float64Array, RecordBatch, StringArray
 use arrow_pyarrow::PyArrowType;
 use arrow_schema::ArrowError;
 use pyo3::prelude::*;
-use sensorbench_engine::{Answer, Figures, Interval, OUTCOMES, ParameterTable, Record};
+use sensorbench_engine::{Answer, Figures, Interval, OUTCOMES, ParameterTable, Probed, Record};
 
 use crate::errors::{DataError, run_error};
 
@@ -47,6 +47,23 @@ pub fn operation_log(log: &[Record]) -> RecordBatch {
         ("start_ns", numbers(log.iter().map(|record| record.start_ns))),
         ("end_ns", numbers(log.iter().map(|record| record.end_ns))),
         ("rows", numbers(log.iter().map(|record| record.rows))),
+    ])
+}
+
+/// One row for each marker.
+pub fn probed_markers(markers: &[Probed]) -> RecordBatch {
+    let column = |value: fn(&Probed) -> u64| numbers(markers.iter().map(value));
+    let time = |value: fn(&Probed) -> Option<u64>| -> ArrayRef { Arc::new(markers.iter().map(value).collect::<UInt64Array>()) };
+    batch(vec![
+        ("marker", column(|probed| probed.marker)),
+        ("intended_start_ns", column(|probed| probed.intended_start_ns)),
+        ("start_ns", column(|probed| probed.start_ns)),
+        ("end_ns", column(|probed| probed.end_ns)),
+        ("outcome", Arc::new(StringArray::from_iter_values(markers.iter().map(|probed| probed.outcome.name())))),
+        ("missed_ns", time(|probed| probed.missed_ns)),
+        ("found_ns", time(|probed| probed.found_ns)),
+        ("reads", column(|probed| probed.reads)),
+        ("failed_reads", column(|probed| probed.failed_reads)),
     ])
 }
 

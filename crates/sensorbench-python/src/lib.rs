@@ -9,6 +9,7 @@ mod digest;
 mod duckdb_library;
 mod encodings;
 mod errors;
+mod freshness;
 mod generate;
 mod interval_log;
 mod load;
@@ -32,6 +33,7 @@ fn _engine(module: &Bound<PyModule>) -> PyResult<()> {
     module.add_class::<load::Load>()?;
     module.add_class::<run::Run>()?;
     module.add_class::<prepared::Prepared>()?;
+    module.add_class::<freshness::Freshness>()?;
     module.add_class::<merge::Merge>()?;
     module.add_class::<generate::Generator>()?;
     for function in [
@@ -51,6 +53,7 @@ fn _engine(module: &Bound<PyModule>) -> PyResult<()> {
         wrap_pyfunction!(generate::batch_rows, module)?,
         wrap_pyfunction!(encodings::batch_cost, module)?,
         wrap_pyfunction!(digest::digest, module)?,
+        wrap_pyfunction!(digest::row_hashes, module)?,
         wrap_pyfunction!(plan::statement_operations, module)?,
         wrap_pyfunction!(plan::parameters, module)?,
         wrap_pyfunction!(interval_log::read_interval_log, module)?,

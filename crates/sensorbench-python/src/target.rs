@@ -10,11 +10,12 @@ use pyo3::prelude::*;
 use sensorbench_driver::{
     Driver, DriverError, Intent, Marker, Operation, Owner, RowRef, Schema, StatementTemplate, TargetUrl, ValueRef, WriteQuestion,
 };
-use sensorbench_engine::{Plan, ReplayPlan, TraceReader};
+use sensorbench_engine::{FreshnessPlan, Plan, ReplayPlan, TraceReader};
 use serde_json::json;
 
 use crate::arrow_tables::parameter_tables;
 use crate::errors::{UsageError, driver_error, parsed, run_error, written};
+use crate::freshness::Freshness;
 use crate::load::{Load, SharedRows};
 use crate::prepared::Prepared;
 use crate::registry::database;
@@ -226,6 +227,21 @@ impl Target {
         python
             .detach(|| sensorbench_engine::Prepared::connect(self.driver.as_ref(), plan, &tables))
             .map(Prepared::new)
+            .map_err(run_error)
+    }
+
+    /// Starts writing and watching markers.
+    fn watch_freshness(
+        &self,
+        python: Python,
+        plan: &str,
+        tables: Vec<PyArrowType<RecordBatchStreamReader>>,
+    ) -> PyResult<Freshness> {
+        let plan: FreshnessPlan = parsed(plan)?;
+        let tables = parameter_tables(tables)?;
+        python
+            .detach(|| sensorbench_engine::Freshness::start(self.driver.as_ref(), plan, &tables))
+            .map(Freshness::new)
             .map_err(run_error)
     }
 

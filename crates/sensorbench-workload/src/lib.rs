@@ -5,16 +5,21 @@
 
 mod arrivals;
 mod choice;
+mod delivery;
+mod disorder;
 mod mix;
 mod random;
 mod scatter;
 mod share;
+mod strata;
 mod workload;
 pub mod ycsb;
 mod zipfian;
 
 pub use arrivals::{Arrival, Arrivals, Pace, RateSegment};
 pub use choice::{Choice, Chooser};
+pub use delivery::{Delivered, Delivery, DeliveryModel, Duplicates, Gaps};
+pub use disorder::Disorder;
 pub use mix::{Mix, MixOrder};
 pub use random::Stream;
 pub use scatter::Scatter;
@@ -42,6 +47,17 @@ pub enum WorkloadError {
     /// A rate that is negative or not finite.
     #[error("a rate must be finite and at least zero, in operations per second; got {0}")]
     Rate(f64),
+    /// A share of a delivery that is none, or so large that nothing else is left.
+    #[error("a share must be at least 0.000001 and at most {max_share}; got {share}")]
+    DeliveryShare {
+        /// What was given.
+        share: f64,
+        /// The greatest that there is.
+        max_share: f64,
+    },
+    /// A delivery that is none.
+    #[error("delivery: {0}")]
+    Disorder(&'static str),
     /// A rate segment that only the last of a pace may be.
     #[error("only the last segment of a pace may be without a length")]
     EndlessSegment,

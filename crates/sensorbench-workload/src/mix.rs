@@ -75,6 +75,15 @@ impl Mix {
         k / round * weight + k % round - start
     }
 
+    /// The operation of a kind that has so many of its kind before it, where kinds come in turn; at random nobody counted, and it is the
+    /// number itself.
+    #[inline]
+    pub fn nth(&self, kind: usize, ordinal: u64) -> u64 {
+        let Some(round) = self.round else { return ordinal };
+        let (start, weight) = self.share(kind);
+        ordinal / weight.max(1) * round + start + ordinal % weight.max(1)
+    }
+
     /// How many of the first `operations` are of a kind, at the most: where kinds come in turn, exactly.
     pub fn max_of_kind(&self, kind: usize, operations: u64) -> u64 {
         let Some(round) = self.round else { return operations };
@@ -155,11 +164,12 @@ mod tests {
         for k in 0..40 {
             let kind = mix.kind(Stream::new(1), k);
             assert_eq!(mix.ordinal(k), counts[kind], "{k}");
+            assert_eq!(mix.nth(kind, counts[kind]), k);
             assert_eq!([0, 1, 2, 3, 4].map(|kind| mix.max_of_kind(kind, k)), counts, "{k}");
             counts[kind] += 1;
         }
         let mix = Mix::new(&weights, MixOrder::Random).unwrap();
-        assert_eq!((mix.ordinal(17), mix.max_of_kind(2, 17)), (17, 17));
+        assert_eq!((mix.ordinal(17), mix.nth(2, 17), mix.max_of_kind(2, 17)), (17, 17, 17));
     }
 
     #[test]

@@ -94,6 +94,23 @@ impl Workload {
         self.mix.kind(self.kinds, k)
     }
 
+    /// How many operations of the k-th one's kind came before it, where kinds come in turn; else k.
+    #[inline]
+    pub fn ordinal(&self, k: u64) -> u64 {
+        self.mix.ordinal(k)
+    }
+
+    /// The operation of a kind with so many of its kind before it, where kinds come in turn; else that number, whatever its kind is.
+    #[inline]
+    pub fn nth_of_kind(&self, kind: usize, ordinal: u64) -> u64 {
+        self.mix.nth(kind, ordinal)
+    }
+
+    /// How many of the first `operations` are of a kind, at the most: where kinds come in turn, exactly.
+    pub fn max_of_kind(&self, kind: usize, operations: u64) -> u64 {
+        self.mix.max_of_kind(kind, operations)
+    }
+
     /// What the parameter source numbered `source` gives to the k-th operation: the row of its table, k itself for [`ParameterSource::Number`] (or its count
     /// for each row), or the k of the write for [`ParameterSource::Written`] (0 while there is none old enough). For [`ParameterSource::Records`] it is the
     /// number of a record that was there at the beginning, or, behind those, the k of the operation that added it.

@@ -37,6 +37,7 @@ COMPUTED = (
     "result.rankings",
     "result.answers",
     "result.guarantees",
+    "result.freshness",
     "result.client_health",
     "result.models",
     "result.sections",

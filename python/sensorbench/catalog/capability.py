@@ -53,6 +53,7 @@ def capabilities(entry: Entry) -> dict[str, Capability]:
         "driver": Capability("Driver", of(lambda driver: driver.summary)),
         "lab": Capability("Lab", of(_versions)),
         "schemas": Capability("Schemas", of(lambda driver: ", ".join(_with_schemas(driver)))),
+        "duplicates": Capability("Rules for duplicates", of(_duplicate_rules)),
         "bulk_load": Capability("Bulk load", of(lambda driver: driver.bulk_load or "")),
         "metrics": Capability("Metrics", of(lambda driver: ", ".join(_quantities(driver.name)))),
         "elasticity": Capability("Elasticity", of(_changes), only="" if is_changed_by_lab else "your own cluster"),
@@ -83,6 +84,28 @@ def _quantities(database: str) -> Sequence[str]:
 def _with_schemas(driver: Database) -> Sequence[str]:
     """The sets of operations for which there are schemas."""
     return [name for name in shipped_operations() if shipped_schemas(name, driver.dialect)]
+
+
+def _duplicate_rules(driver: Database) -> str:
+    """Which of several writes of one reading is there afterwards, by the schemas that say so; empty where none does."""
+    files = {
+        f"{name}/{schema}": file
+        for name in shipped_operations()
+        for schema, file in shipped_schemas(name, driver.dialect).items()
+    }
+    rules = {schema: rule for schema, file in files.items() if (rule := _rule_in(file))}
+    return "; ".join(
+        f"{rule}: {', '.join(schema for schema in rules if rules[schema] == rule)}" for rule in dict.fromkeys(rules.values())
+    )
+
+
+@cache
+def _rule_in(file: Path) -> str:
+    """The rule of a schema file, or one for each value of a parameter; empty where it has none."""
+    rules = tomllib.loads(file.read_text(encoding="utf-8")).get("duplicates", "")
+    if isinstance(rules, str):
+        return rules
+    return ", ".join(f"{rule} with {name}={value}" for name, of_values in rules.items() for value, rule in of_values.items())
 
 
 def _changes(driver: Database) -> str:

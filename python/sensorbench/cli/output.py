@@ -1,6 +1,6 @@
 """What commands print, and where results go."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -70,12 +70,43 @@ def print_outcome(summary: ComparisonSummary, page: Path) -> None:
         screen.print(_p99(summary))
     if summary.result.stall:
         screen.print(f"{formatting.described_stall(summary.result.stall)}.", highlight=False)
-    for line in clock_lines(summary.result.load_generators):
+    for line in (*clock_lines(summary.result.load_generators), *_accounts(summary), *_freshness(summary)):
         screen.print(line, highlight=False)
     equal = {True: "all answers were equal", False: "ANSWERS DIFFER", None: "answers were not compared"}[summary.answers_equal]
     screen.print(f"{equal}; report: {page}", highlight=False)
     for note in notes_of(caveat for caveat in summary.warnings if caveat.kind != "embedded"):
         print_labelled(screen, "note", note)
+
+
+def _accounts(summary: ComparisonSummary) -> Iterator[str]:
+    """What became of the readings that were delivered, of each variant."""
+    for variant, checks in summary.result.contents.items():
+        for of_write in checks.accounting:
+            found = ", ".join(
+                f"{count:,} {name}"
+                for name, count in (
+                    ("lost", of_write.lost),
+                    ("with the wrong winner of a duplicate", of_write.wrong_winners),
+                    ("too many", of_write.extra),
+                    ("with another value", of_write.other_values),
+                    ("ranges that were not answered", of_write.unanswered),
+                    ("ranges that differ besides", of_write.unexamined + of_write.unstable),
+                )
+                if count
+            )
+            yield f"{formatting.variant(variant)}: {of_write.readings:,} acknowledged readings, {found or 'each as it must be'}"
+
+
+def _freshness(summary: ComparisonSummary) -> Iterator[str]:
+    """How soon markers were visible, of each variant."""
+    for variant, found in summary.result.freshness.items():
+        quantiles = found.whole.quantiles_s
+        shown = ", ".join(
+            f"{name} {formatting.bounds(quantiles[name].low_s, quantiles[name].high_s)}"
+            for name in ("p50", "p99", "max")
+            if quantiles
+        )
+        yield f"{formatting.variant(variant)}: visible after its acknowledgement, {shown or 'nothing was acknowledged'}"
 
 
 def notes_of(caveats: Iterable[Caveat]) -> list[str]:

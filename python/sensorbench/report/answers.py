@@ -83,6 +83,8 @@ def _checked(title: str, checks_by_variant: dict[str, AnswerChecks]) -> Text | N
 def _gave(checks: AnswerChecks) -> str:
     if checks.not_checked:
         return f"could not be checked: {checks.not_checked}"
+    if checks.accounting and not checks.queried:
+        return "was accounted for reading by reading"
     return f"gave {checks.queried - checks.wrong} of {checks.queried}"
 
 

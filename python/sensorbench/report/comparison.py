@@ -5,10 +5,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sensorbench.report import answer, charts, formatting, instances, parts
+from sensorbench.report.accounting import accounting_section
 from sensorbench.report.answers import answers
 from sensorbench.report.blocks import how_interleaved, one_at_a_time
 from sensorbench.report.claims import claims_section
 from sensorbench.report.findings import guarantees
+from sensorbench.report.freshness import freshness_section
 from sensorbench.report.gate import gate_section
 from sensorbench.report.measured import (
     EMBEDDED,
@@ -73,6 +75,8 @@ def comparison_page(summary: ComparisonSummary, result: ComparisonResult) -> Pag
             _refused(summary.result),
             _selectivity(summary),
             guarantees(summary.result),
+            freshness_section(summary, result),
+            accounting_section(summary.result),
             *own_sections(summary.result.sections, result),
             _variants(summary),
             latencies(summary, result),

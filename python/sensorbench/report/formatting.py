@@ -44,6 +44,12 @@ def signed_duration(seconds: float | None) -> str:
     return duration(seconds) if seconds is None or seconds >= 0 else f"−{duration(-seconds)}"
 
 
+def bounds(low_s: float, high_s: float | None) -> str:
+    """Between which times another one lies: 1.2 ms to 6.8 ms; of one without an upper bound, over 30 s."""
+    low = duration(low_s) if low_s > 0.0 else "0"
+    return f"over {low}" if high_s is None else f"{low} to {duration(high_s)}"
+
+
 def count(number: float | None) -> str:
     """A count, or a rate that is as large as one."""
     if number is None:

@@ -1,5 +1,6 @@
 """What manifests say of machine, servers, data and load, by the keys that are written today; see `AsWritten`. Times are in s, sizes in bytes."""
 
+from collections.abc import Mapping
 from typing import NotRequired, Required, TypedDict
 
 
@@ -205,6 +206,15 @@ class DescribedSchedule(TypedDict):
     arrival: str
 
 
+class DescribedFreshness(TypedDict):
+    """Markers beside the load: how many per second, how often each is read, and how long."""
+
+    rate: float
+    poll: str
+    within: str
+    watched: int
+
+
 class ComparisonWorkload(TypedDict):
     """The workload of a comparison."""
 
@@ -218,6 +228,8 @@ class ComparisonWorkload(TypedDict):
     timeout: str
     seed: int
     answers: NotRequired[str]
+    delivery: NotRequired[Mapping[str, object] | None]
+    freshness: NotRequired[DescribedFreshness | None]
 
 
 class DescribedWork(TypedDict):

@@ -45,13 +45,65 @@ class ParameterOrigin(TypedDict):
     each: NotRequired[bool]
 
 
+class PlannedDisorder(TypedDict, total=False):
+    """How readings come out of order: one of these, with their numbers; delays are in readings."""
+
+    poisson: Mapping[str, float]
+    ratio: Mapping[str, float]
+    batch: Mapping[str, float]
+
+
+class PlannedDuplicates(TypedDict):
+    """The share of writes that send a reading again, and how many new readings ago it was first sent, at most."""
+
+    share: float
+    window: int
+
+
+class PlannedGaps(TypedDict):
+    """The share of readings that are missing, and how many in a row."""
+
+    share: float
+    length: int
+
+
+class DeliveryModel(TypedDict, total=False):
+    """Which reading the n-th write has."""
+
+    disorder: PlannedDisorder
+    duplicates: PlannedDuplicates
+    gaps: PlannedGaps
+
+
+class PlannedChurn(TypedDict):
+    """Series that are replaced: the parameter with this number grows by `step` each time; `time` is that of their time, `share` of a period."""
+
+    parameter: int
+    time: int
+    start_us: int
+    period_us: int
+    share: float
+    step: int
+
+
+class PlannedDelivery(TypedDict):
+    """How writes deliver their readings; `renewed`: numbers of the parameters that a reading which is sent again has anew."""
+
+    model: DeliveryModel
+    renewed: list[int]
+    churn: PlannedChurn | None
+
+
 class PlannedOperation(TypedDict):
-    """An operation: its share of the mix, how a schema asks it, where its parameters come from, and what the client does besides."""
+    """An operation: its share of the mix, how a schema asks it, where its parameters come from, what the client does besides, and how
+    readings are delivered that do not come as they are.
+    """
 
     weight: float
     operation: Mapping[str, Any]
     parameters: NotRequired[Sequence[ParameterOrigin]]
     client_steps: NotRequired[Mapping[str, Any]]
+    delivery: NotRequired[PlannedDelivery]
 
 
 class RowsSource(TypedDict):

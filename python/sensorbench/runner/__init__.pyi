@@ -11,12 +11,14 @@ from .comparison import DATA_FOLDER, Comparison, ConnectedComparison, StallTest,
 from .drive import run_plan, write_started
 from .experiment_file import ExperimentFile, load_experiment, plan_experiment
 from .generators.options import GeneratorOptions
+from .freshness import FreshnessWatch
 from .generators.shared_run import GENERATOR
 from .generators.sharing import ALONE, LoadGenerators, check_can_share, check_can_share_operations, load_generators
 from .jobs import LiveJobs, live_jobs
 from .lengths import Length, LengthOrNone, Seconds, SecondsOrNone, seconds, seconds_or_none
 from .live import FeedEnd, LiveFeed, publish_stored, published_to
 from .load import LoadOrder, check_namespace, fingerprint_of, known_size, load_variant, noted
+from .markers import watch_markers
 from .memory import MemoryGuard
 from .monitor import CLIENT
 from .namespaces import OwnedNamespace, owned_namespaces
@@ -45,6 +47,7 @@ from .registers import KEY, READ, VALUE, WRITE, is_of_registers, with_keys_of_ru
 from .room import arithmetic_estimate, free_room
 from .run import Observer, run_manifest, run_to_end
 from .servers import Servers, addresses_of, borrowed_cluster, check_memory, running_servers
+from .streams import marker_write, streamed_writes
 from .sweep import swept
 from .validate import connect, sampling_interval_of, validated
 from .variants import (
@@ -86,6 +89,7 @@ __all__ = [
     "ExperimentFile",
     "ExperimentOptions",
     "FeedEnd",
+    "FreshnessWatch",
     "GeneratorOptions",
     "Length",
     "LengthOrNone",
@@ -152,6 +156,7 @@ __all__ = [
     "load_generators",
     "load_variant",
     "make_variants",
+    "marker_write",
     "noted",
     "observers",
     "owned_namespaces",
@@ -177,12 +182,14 @@ __all__ = [
     "server_ceiling",
     "server_kind",
     "started_target",
+    "streamed_writes",
     "swept",
     "timer_lag_s",
     "validated",
     "wait_for",
     "warn_of_client",
     "warn_of_generators",
+    "watch_markers",
     "with_keys_of_run",
     "write_started",
 ]

@@ -17,6 +17,7 @@ from sensorbench.results.engine_plan import (
     PlannedSource,
     PlannedSpan,
 )
+from sensorbench.runner.delivery import planned_delivery
 from sensorbench.runner.lengths import seconds
 from sensorbench.runner.workload import LOG_EVERY, LOGGED_WHOLE, Workload
 from sensorbench.schemas import Operation, Operations, Schema
@@ -110,7 +111,7 @@ def plan_operations(operations: Operations, schema: Schema, parameters: Paramete
     names = planned_operations(operations, workload)
     return {
         "seed": workload.seed,
-        "operations": [_planned(operations, schema, parameters, name, workload.mix.get(name, 0.0)) for name in names],
+        "operations": [_planned(operations, schema, parameters, name, workload) for name in names],
         "order": workload.order,
         "parameter_sources": [
             _planned_source(operations.parameter_source[name], name, names, parameters, workload) for name in parameters.sources
@@ -138,10 +139,22 @@ def planned_operations(operations: Operations, workload: Workload) -> list[str]:
     return [name for name in operations.operation if name in workload.mix]
 
 
-def _planned(operations: Operations, schema: Schema, parameters: Parameters, name: str, weight: float) -> PlannedOperation:
+def _planned(operations: Operations, schema: Schema, parameters: Parameters, name: str, workload: Workload) -> PlannedOperation:
     operation = operations.operation[name]
     sources = [_source(operations, parameters, name, parameter) for parameter in operation.parameters]
-    return planned_operation(name, operation, schema, sources, weight)
+    planned = planned_operation(name, operation, schema, sources, workload.mix.get(name, 0.0))
+    if workload.delivery is None:
+        return planned
+    delivery = planned_delivery(workload.delivery, name, operation, *columns_of(operation, parameters))
+    return planned if delivery is None else {**planned, "delivery": delivery}
+
+
+def columns_of(operation: Operation, parameters: Parameters) -> tuple[dict[str, pa.ChunkedArray], dict[str, PlannedNumber]]:
+    """What the parameters of an operation are taken from, by column: candidates of rows, and numbers that are used once."""
+    tables = [parameters.tables[source] for source in operation.parameter_sources if source in parameters.tables]
+    numbers = [parameters.numbers[source] for source in operation.parameter_sources if source in parameters.numbers]
+    candidates = {column: table[column] for table in tables for column in table.column_names}
+    return candidates, {column: number for of_source in numbers for column, number in of_source.items()}
 
 
 def planned_operation(

@@ -10,6 +10,7 @@ from sensorbench.runner.plan import build_plan, parameters_of, planned_operation
 from sensorbench.runner.references import check_references
 from sensorbench.runner.registers import with_registers
 from sensorbench.runner.servers import Servers, check_resources
+from sensorbench.runner.streams import check_stream
 from sensorbench.schemas.instances import mix_of_instances, with_instances
 from sensorbench.schemas.time_buckets import SamplingInterval
 
@@ -43,6 +44,7 @@ def validated(comparison: Comparison) -> ValidatedComparison:
     parameters = parameters_of(operations, names, workbench, where)
     check_references(operations, names, workbench, where)
     comparison = _on_its_dataset(comparison, workbench)
+    check_stream(comparison)
     columns, schemas = {}, {}
     for variant in comparison.variants:
         columns[variant.id] = variant.schema.loaded_columns(workbench)

@@ -8,6 +8,8 @@ from sensorbench import toml_file
 from sensorbench.options import DEFAULT_SEED
 from sensorbench.results.engine_plan import Pace, PlannedPhase, PlannedSegment
 from sensorbench.results.manifest import MEASURE
+from sensorbench.runner.delivery import Delivery, check_bursts, with_bursts
+from sensorbench.runner.freshness import Freshness
 from sensorbench.runner.lengths import Length, LengthOrNone, seconds, seconds_or_none
 from sensorbench.schemas.operations import AnyChoice
 
@@ -129,6 +131,14 @@ class Workload(toml_file.FileModel):
         default="all", description="`all`: answers are hashed and compared. `none`: only their rows are counted."
     )
 
+    delivery: Delivery | None = Field(
+        default=None,
+        description="How writes deliver their readings: late, twice, never. With it, every acknowledged reading is accounted for.",
+    )
+    freshness: Freshness | None = Field(
+        default=None, description="Markers beside the load: how long after its acknowledgement a reading is visible."
+    )
+
     @model_validator(mode="after")
     def _ends(self) -> "Workload":
         if self.duration is None and self.operations is None:
@@ -139,6 +149,13 @@ class Workload(toml_file.FileModel):
             raise ValueError(
                 "in turn, the weights of a mix must be whole numbers: how many times each operation comes in a round"
             )
+        if self.delivery and self.delivery.burst:
+            duration_s = seconds(self.duration) if self.duration else None
+            check_bursts(self.delivery.burst, has_rate=self.schedule.rate is not None, duration_s=duration_s)
+        if self.delivery and self.log == "none":
+            raise ValueError(
+                "log: readings that are delivered are accounted for by the record of each operation; leave it at auto, or all"
+            )
         return self
 
     @property
@@ -146,6 +163,8 @@ class Workload(toml_file.FileModel):
         """Of which operations a record is kept: of every n-th, or none."""
         if self.log == "none":
             return None
+        if self.delivery is not None:
+            return 1
         expected = self._expected_operations()
         is_short = expected is not None and expected <= LOGGED_WHOLE
         return 1 if self.log == "all" or is_short else LOG_EVERY
@@ -180,7 +199,15 @@ class Workload(toml_file.FileModel):
         if self.has_warmup:
             phases.append({"name": WARMUP, "pace": _first_rate(pace), "duration_s": seconds(self.warmup)})
         duration_s = seconds(self.duration) if self.duration else None
-        phases.append({"name": MEASURE, "operations": self.operations, "duration_s": duration_s, "pace": pace})
+        burst = self.delivery.burst if self.delivery else None
+        phases.append(
+            {
+                "name": MEASURE,
+                "operations": self.operations,
+                "duration_s": duration_s,
+                "pace": with_bursts(pace, burst, duration_s),
+            }
+        )
         operations = [count for phase in phases if (count := phase.get("operations")) is not None]
         for number, phase in enumerate(phases):
             if len(operations) < len(phases) or self.duration is not None:

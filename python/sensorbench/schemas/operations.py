@@ -157,6 +157,14 @@ class Operation(toml_file.FileModel):
     writes: str | None = Field(
         default=None, description="The relation that a write adds rows to, instead of `columns` and `reference`."
     )
+    key: list[str] = Field(
+        default=[],
+        description="Of a write: the parameters that identify its row, one of them its time. Two writes with equal ones are the same reading.",
+    )
+    read_by: str | None = Field(
+        default=None,
+        description="Of a write with a key: the question that returns the rows of one series from a time on until before another, `from` and `to`.",
+    )
     # It changes a row that is there, instead of adding one.
     changes: bool = Field(
         default=False, description="Whether the write changes rows that are there; then contents are not compared after the runs."
@@ -200,6 +208,29 @@ class Operation(toml_file.FileModel):
             raise ValueError(f"order names the column {unknown[0]}, which the operation does not return")
         return self
 
+    @model_validator(mode="after")
+    def _key_is_of_a_write(self) -> "Operation":
+        if (self.key or self.read_by) and self.writes is None:
+            raise ValueError("key and read_by are only for writes")
+        if self.read_by and not self.key:
+            raise ValueError("read_by needs key, the parameters that identify a row")
+        unknown = [name for name in self.key if name not in self.parameters]
+        if unknown:
+            raise ValueError(f"key names {unknown[0]!r}, which is none of the operation's parameters")
+        if self.key and [self.parameters[name] for name in self.key].count("timestamp") != 1:
+            raise ValueError("key: expected exactly one timestamp, the time of the row")
+        return self
+
+    @property
+    def time(self) -> str:
+        """Of a write with a key, the parameter that is its time."""
+        return next(name for name in self.key if self.parameters[name] == "timestamp")
+
+    @property
+    def series(self) -> list[str]:
+        """Of a write with a key, the parameters that identify its series."""
+        return [name for name in self.key if name != self.time]
+
     def driver_operation(self, name: str) -> DriverOperation:
         """The operation without a statement, for the engine, under the name that it has there."""
         return {
@@ -241,6 +272,8 @@ class Operations(toml_file.FileModel):
                     raise ValueError(
                         f"operation {name} takes parameters from {source}, which is not there; expected one of {', '.join(self.parameter_source)}"
                     )
+            if operation.read_by:
+                _check_reader(name, operation, self.operation.get(operation.read_by))
         for name, source_ in self.parameter_source.items():
             if source_.written and source_.written.operation not in self.operation:
                 raise ValueError(f"parameter source {name} is of the operation {source_.written.operation}, which is not there")
@@ -264,6 +297,20 @@ class Operations(toml_file.FileModel):
         if name not in self.operation:
             raise UsageError(f"{where}: there is no operation {name!r}; expected one of {', '.join(self.operation)}")
         return self.operation[name]
+
+
+def _check_reader(name: str, write: Operation, reader: Operation | None) -> None:
+    """Raises ValueError unless a question returns what a write wrote of one series between two times."""
+    if reader is None:
+        raise ValueError(f"operation {name} is read by {write.read_by}, which is not there")
+    wanted = {**{parameter: write.parameters[parameter] for parameter in write.series}, "from": "timestamp", "to": "timestamp"}
+    if reader.parameters != wanted:
+        raise ValueError(f"operation {name} is read by {write.read_by}, whose parameters must be {', '.join(wanted)}")
+    columns = {column.name: column.type for column in reader.columns if not column.computed}
+    if write.time not in columns or any(write.parameters.get(column) != of for column, of in columns.items()):
+        raise ValueError(
+            f"operation {name} is read by {write.read_by}, whose columns must be {write.time} and others of the write's parameters"
+        )
 
 
 def operations_file(name_or_path: str, relative_to: Path | None = None) -> Path:

@@ -35,6 +35,7 @@ from sensorbench.schemas.schema_file import (
     PLACE,
     TABLE,
     Derive,
+    DuplicateRule,
     Encode,
     LoadQueryEntry,
     OperationText,
@@ -98,8 +99,8 @@ class Schema:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of what the file says of tables, loading and operations, whatever its name, comments and order of keys are."""
-        said = self.file.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude={"summary"})
+        """SHA-256 of what the file does: tables, loading and operations, whatever its name, comments and order of keys are."""
+        said = self.file.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude={"summary", "duplicates"})
         return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
     def with_parameters(self, changes: dict[str, ParameterValue]) -> "Schema":
@@ -217,6 +218,14 @@ class Schema:
             return known
         found = [of_values.get(str(self.parameters.get(name))) for name, of_values in known.items()]
         return next((value for value in found if value is not None), None)
+
+    @property
+    def duplicate_rule(self) -> DuplicateRule | None:
+        """Which of several writes of one reading is there afterwards; None where the file does not say."""
+        rules = self.file.duplicates
+        if not isinstance(rules, dict):
+            return rules
+        return next(of_values[str(self.parameters[name])] for name, of_values in rules.items())
 
     def loaded_columns(self, workbench: "duckdb.DuckDBPyConnection") -> dict[str, dict[str, ValueType]]:
         """The columns of each table that is filled, as they are loaded. Raises UsageError for a query that does not work."""

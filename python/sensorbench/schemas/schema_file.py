@@ -36,6 +36,10 @@ Promises = Literal[
 ]
 
 
+# Which of several deliveries of one reading counts: the one that was written last, or first, or all of them, or the one with the greatest value.
+DuplicateRule = Literal["last", "first", "both", "highest"]
+
+
 def _of_encoding(encoding: str) -> str:
     if "${" not in encoding and encoding not in ENCODINGS:
         raise ValueError(f"expected one of {', '.join(ENCODINGS)}")
@@ -247,6 +251,10 @@ class SchemaFile(toml_file.FileModel):
     # Of a schema of registers: what the database promises who reads and writes them.
     promises: Promises | None = Field(default=None, description="What the database promises of registers in this schema.")
     lists: dict[str, Names] = Field(default={}, exclude=True, description=LISTS_DESCRIPTION)
+    duplicates: DuplicateRule | dict[str, dict[str, DuplicateRule]] | None = Field(
+        default=None,
+        description="Which of several writes of one reading is there afterwards: the `last` or the `first`, `both`, or the one with the `highest` value; one rule, or rules by the values of a parameter. A run with `delivery.duplicates` verifies it.",
+    )
     parameters: dict[str, ParameterChoice] = Field(
         default={}, description="What may be varied, by name; `${NAME}` stands for it."
     )
@@ -286,6 +294,17 @@ class SchemaFile(toml_file.FileModel):
                 f"to_write.{name}",
                 f"this is still to be written for {self.database}: {recorded}. Write [{place}], and remove this line",
             )
+
+    @model_validator(mode="after")
+    def _rules_are_of_parameters(self) -> "SchemaFile":
+        rules = self.duplicates if isinstance(self.duplicates, dict) else {}
+        for name, of_values in rules.items():
+            known = {str(value) for value in self.parameters[name].values} if name in self.parameters else set()
+            if set(of_values) != known:
+                raise ValueError(
+                    f"duplicates.{name}: expected a rule for each value of a parameter of the schema: {', '.join(sorted(known)) or 'there is none'}"
+                )
+        return self
 
     @model_validator(mode="after")
     def _either_can_or_cannot(self) -> "SchemaFile":

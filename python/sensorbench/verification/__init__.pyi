@@ -1,3 +1,4 @@
+from .accounting import Writes, account
 from .answers import (
     REFERENCE_SAMPLE,
     answer_comparison,
@@ -9,11 +10,14 @@ from .answers import (
 )
 from .checksum import checksum_of_all, checksums
 from .contents import check_contents, written_rows
+from .freshness import freshness_of
 from .guarantees import guaranteed, register_guarantees
 from .history import keep_history
 
 __all__ = [
     "REFERENCE_SAMPLE",
+    "Writes",
+    "account",
     "answer_comparison",
     "answers_by_operation",
     "applicable_known_answers",
@@ -22,6 +26,7 @@ __all__ = [
     "check_target",
     "checksum_of_all",
     "checksums",
+    "freshness_of",
     "guaranteed",
     "keep_history",
     "reference_table",

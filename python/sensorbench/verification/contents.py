@@ -8,6 +8,7 @@ MAX_READINGS written readings only some are known here, so that questions are as
 
 import math
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import duckdb
@@ -21,11 +22,13 @@ from sensorbench.analysis.equality import Answers, compare_answers
 from sensorbench.dataset import ARTICLES, Dataset
 from sensorbench.results import RunResult
 from sensorbench.results.engine_plan import EnginePlan, is_shared
+from sensorbench.results.freshness import read_markers
 from sensorbench.results.latencies import of_kind
 from sensorbench.results.manifest import MEASURE
 from sensorbench.results.summary.comparison import AnswerChecks, AnswerProblem
 from sensorbench.runner import Parameters, Schedule, Workload, as_json, build_plan, is_of_registers, parameters_of, run_to_end
 from sensorbench.schemas import Operations, Schema
+from sensorbench.schemas.arrow_types import arrow_schema
 from sensorbench.verification.answers import ORIGINAL_PREFIX, REFERENCE_SAMPLE, answers_by_operation, reference_table, shown
 from sensorbench.verification.ask_each import ask_each
 
@@ -108,9 +111,14 @@ class WrittenRows:
 
 
 def written_rows(
-    operations: Operations, names: list[str], runs: list[RunResult], plans: list[EnginePlan], parameters: Parameters
+    operations: Operations,
+    names: list[str],
+    runs: list[RunResult],
+    plans: list[EnginePlan],
+    parameters: Parameters,
+    markers_by: str | None = None,
 ) -> WrittenRows:
-    """The rows that the writes of some runs of one variant added."""
+    """The rows that the writes of some runs of one variant added; `markers_by`: the write by which their markers were made, if there were some."""
     every = _every(operations, names, runs, plans)
     acknowledged: dict[str, list[pa.RecordBatch]] = {}
     unknown: dict[str, list[pa.RecordBatch]] = {}
@@ -139,7 +147,17 @@ def written_rows(
                         as_json(plan), parameters.readers(), phase_number, number, wanted, phase.started, every
                     )
                     rows.setdefault(name, []).append(of_phase)
-    return WrittenRows(_tables(acknowledged), _tables(unknown), acknowledged_count, unknown_count, known, every, sorted(changed))
+    for markers in (found for run in runs if (found := read_markers(run.folder)) is not None):
+        name = str(markers_by)
+        is_ok = pc.equal(markers["outcome"], "ok")
+        acknowledged_count += pc.sum(is_ok).as_py() or 0
+        unknown_count += pc.sum(pc.invert(is_ok)).as_py() or 0
+        for rows, wanted in ((acknowledged, is_ok), (unknown, pc.invert(is_ok))):
+            of_markers = markers.filter(wanted).select(list(operations.operation[name].parameters))
+            rows.setdefault(name, []).extend(of_markers.combine_chunks().to_batches())
+    schemas = {name: arrow_schema(operation.parameters) for name, operation in operations.operation.items()}
+    tables, unknown_tables = _tables(acknowledged, schemas), _tables(unknown, schemas)
+    return WrittenRows(tables, unknown_tables, acknowledged_count, unknown_count, known, every, sorted(changed))
 
 
 def _every(operations: Operations, names: list[str], runs: list[RunResult], plans: list[EnginePlan]) -> int:
@@ -155,8 +173,8 @@ def _every(operations: Operations, names: list[str], runs: list[RunResult], plan
     return math.ceil(written / max_read) or 1
 
 
-def _tables(batches: dict[str, list[pa.RecordBatch]]) -> dict[str, pa.Table]:
-    return {name: pa.Table.from_batches(found) for name, found in batches.items()}
+def _tables(batches: dict[str, list[pa.RecordBatch]], schemas: Mapping[str, pa.Schema]) -> dict[str, pa.Table]:
+    return {name: pa.Table.from_batches(found, schemas[name]) for name, found in batches.items()}
 
 
 def _numbers(run: RunResult, phase: int, operation: int) -> tuple[list[int], list[int]] | None:

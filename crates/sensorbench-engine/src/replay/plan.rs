@@ -77,6 +77,7 @@ impl ReplayPlan {
             },
             parameters: Vec::new(),
             client_steps: Default::default(),
+            delivery: None,
         };
         Plan {
             seed: 0,

@@ -13,11 +13,15 @@ from sensorbench.runner import (
     ConnectedComparison,
     ValidatedComparison,
     Variant,
+    Workload,
     build_plan,
     is_of_registers,
+    marker_write,
     planned_operations,
+    seconds,
+    streamed_writes,
 )
-from sensorbench.verification import REFERENCE_SAMPLE, check_contents, reference_table, written_rows
+from sensorbench.verification import REFERENCE_SAMPLE, Writes, account, check_contents, reference_table, written_rows
 
 
 def contents_of(
@@ -44,17 +48,75 @@ def contents_of(
                 build_plan(comparison.operations, variant.schema, connected.parameters, own, repeat - 1)
                 for repeat in repeats[variant.id]
             ]
-            found[variant.id] = check_contents(
-                connected.targets[variant.id],
-                comparison.dataset,
-                comparison.operations,
-                variant.schema,
-                written_rows(comparison.operations, connected.names, runs, plans, connected.parameters),
-                comparison.workload.seed,
-            )
-        checks = found.values()
-        task.end(f"{sum(check.queried for check in checks)} answers, {sum(check.wrong for check in checks)} wrong")
+            writes = Writes(planned_operations(comparison.operations, own), runs, plans, connected.parameters)
+            checks = _NOT_ASKED if _differ_by_rule(own) else _asked(connected, variant, writes)
+            found[variant.id] = _with_accounts(checks, connected, variant, writes, writer)
+        accounts = [of_write for check in found.values() for of_write in check.accounting]
+        queried, wrong = (sum(getattr(check, name) for check in found.values()) for name in ("queried", "wrong"))
+        said = [f"{queried} answers, {wrong} wrong"] if queried or not accounts else []
+        if accounts:
+            readings, differ = (sum(getattr(of_write, name) for of_write in accounts) for name in ("readings", "wrong"))
+            said.append(f"{readings:,} readings accounted for, {differ:,} not as they should be")
+        task.end("; ".join(said))
     return found
+
+
+# Where readings are sent again, or series come and go, what questions answer depends on the schema's rule and on what else it has of each series:
+# such contents are accounted for reading by reading instead.
+_NOT_ASKED = AnswerChecks(queried=0, wrong=0, problems=[])
+
+
+def _differ_by_rule(workload: Workload) -> bool:
+    delivery = workload.delivery
+    return delivery is not None and (delivery.sends_again or delivery.churn is not None)
+
+
+def _asked(connected: ConnectedComparison, variant: Variant, writes: Writes) -> AnswerChecks:
+    """Asks questions about old and new rows."""
+    comparison = connected.comparison
+    rows = written_rows(
+        comparison.operations, connected.names, writes.runs, writes.plans, connected.parameters, marker_write(comparison)
+    )
+    return check_contents(
+        connected.targets[variant.id],
+        comparison.dataset,
+        comparison.operations,
+        variant.schema,
+        rows,
+        comparison.workload.seed,
+    )
+
+
+def _with_accounts(
+    checks: AnswerChecks, connected: ConnectedComparison, variant: Variant, writes: Writes, writer: ComparisonWriter
+) -> AnswerChecks:
+    """The checks, with what became of every reading where the workload has a delivery."""
+    comparison, delivery = connected.comparison, connected.comparison.workload.delivery
+    if delivery is None:
+        return checks
+    target = connected.targets[variant.id]
+    target.show()
+    marked_by = marker_write(comparison) if comparison.workload.freshness else None
+    accounted = [
+        account(
+            target,
+            comparison.dataset,
+            comparison.operations,
+            variant.schema,
+            write,
+            writes,
+            writer.folder,
+            has_markers=write == marked_by,
+            late_after_s=seconds(delivery.late_after) if delivery.late_after else None,
+        )
+        for write in streamed_writes(comparison.operations, writes.names)
+    ]
+    return checks.model_copy(
+        update={
+            "problems": [*checks.problems, *(problem for of_write in accounted for problem in of_write.problems)],
+            "accounting": [of_write.accounting for of_write in accounted],
+        }
+    )
 
 
 def joined_contents(checks: Sequence[AnswerChecks]) -> AnswerChecks:
@@ -75,6 +137,7 @@ def joined_contents(checks: Sequence[AnswerChecks]) -> AnswerChecks:
         lost_writes=sum(check.lost_writes for check in checks),
         unknown_writes=sum(check.unknown_writes for check in checks),
         unknown_writes_found=sum(check.unknown_writes_found for check in checks),
+        accounting=[of_write for check in checks for of_write in check.accounting],
     )
 
 

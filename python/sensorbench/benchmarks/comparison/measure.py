@@ -1,7 +1,8 @@
 """What is done with one variant of a comparison: it is loaded, and each of its runs is measured."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any, TypedDict
@@ -18,14 +19,17 @@ from sensorbench.progress import ProgressReporter
 from sensorbench.results import ComparisonWriter, has_results, read_run
 from sensorbench.results.described import EncodingCost, LoadReport
 from sensorbench.results.engine_plan import EnginePlan
-from sensorbench.results.engine_report import Snapshot, elapsed_s
+from sensorbench.results.engine_report import EngineRun, Snapshot, elapsed_s
 from sensorbench.results.files import release_reserve
+from sensorbench.results.freshness import write_markers
 from sensorbench.results.manifest import PhaseFigures, now
 from sensorbench.results.ownership import Claim, Intent, Owner
 from sensorbench.results.summary.comparison import QueryPlan, QueryPlans
 from sensorbench.results.writer import LOAD_FILE, run_folder, variant_folder
 from sensorbench.runner import (
+    Comparison,
     ConnectedComparison,
+    FreshnessWatch,
     Parameters,
     PreparedTable,
     Variant,
@@ -33,8 +37,11 @@ from sensorbench.runner import (
     fingerprint_of,
     is_of_registers,
     load_variant,
+    marker_write,
     noted,
+    parameters_of,
     run_plan,
+    watch_markers,
     with_keys_of_run,
 )
 from sensorbench.schemas import Operation, Operations, Schema
@@ -147,9 +154,10 @@ ORDER BY time LIMIT {READINGS}
 """
 
 
-def writes_anything(operations: Operations, names: list[str]) -> bool:
-    """Whether a workload changes what it reads of the dataset."""
-    return any(operations.operation[name].writes is not None for name in names if not is_of_registers(name))
+def writes_anything(comparison: Comparison, names: list[str]) -> bool:
+    """Whether a comparison changes what it reads of the dataset: by its operations, or by markers beside them."""
+    writes = (comparison.operations.operation[name].writes is not None for name in names if not is_of_registers(name))
+    return comparison.workload.freshness is not None or any(writes)
 
 
 def is_finished(variant: Variant, folder: Path, repeats: int) -> bool:
@@ -206,7 +214,7 @@ def load_one(
         target.attach(json.dumps(connected.schemas[variant.id]), intent=used, owner=writer.owner.to_json())
         reporter.say(f"  {variant.id}: already loaded")
         return None
-    if writes_anything(connected.comparison.operations, connected.names):
+    if writes_anything(connected.comparison, connected.names):
         # What earlier runs wrote is gone with the data that they wrote it to: they are measured again.
         for repeat in repeats:
             remove_results(writer.run_folder(variant.id, repeat))
@@ -261,7 +269,16 @@ def run_one(
     parameters = with_keys_of_run(connected.parameters, comparison.operations, created, repeat)
     plan = build_plan(comparison.operations, variant.schema, parameters, variant.workload(comparison.workload), repeat - 1)
     writer.variant_folder(variant.id).mkdir(parents=True, exist_ok=True)
-    with reporter.task(f"{variant.id}, run {repeat} of {comparison.workload.repetitions}", total=1.0) as task:
+    with (
+        reporter.task(f"{variant.id}, run {repeat} of {comparison.workload.repetitions}", total=1.0) as task,
+        _markers_beside(connected, variant, repeat) as markers,
+    ):
+
+        def keep(run: EngineRun, is_complete: bool) -> None:
+            keep_history(connected, variant, folder, run, plan, parameters, is_complete=is_complete)
+            if markers is not None:
+                write_markers(folder, markers.end(run))
+
         run = run_plan(
             connected.targets[variant.id],
             variant,
@@ -274,12 +291,27 @@ def run_one(
             generators=comparison.generators,
             temperature="hot" if comparison.workload.has_warmup else "warm",
             created=created,
-            at_end=lambda run, is_complete: keep_history(
-                connected, variant, folder, run, plan, parameters, is_complete=is_complete
-            ),
+            at_end=keep,
             on_full_disk=lambda: release_reserve(writer.folder),
         )
         task.end(_outcome(run.manifest.phase_figures[-1]))
+
+
+@contextmanager
+def _markers_beside(connected: ConnectedComparison, variant: Variant, repeat: int) -> Iterator[FreshnessWatch | None]:
+    """Markers of freshness while the context lasts, where the workload wants them."""
+    comparison = connected.comparison
+    freshness = comparison.workload.freshness
+    if freshness is None:
+        yield None
+        return
+    write = str(marker_write(comparison))
+    parameters = parameters_of(comparison.operations, [write], connected.workbench, "workload.freshness")
+    markers = watch_markers(connected.targets[variant.id], comparison, variant, parameters, freshness, repeat - 1)
+    try:
+        yield markers
+    finally:
+        markers.close()
 
 
 def _progress(snapshot: Snapshot, plan: EnginePlan) -> tuple[float, str]:

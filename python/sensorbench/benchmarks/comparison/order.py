@@ -54,7 +54,7 @@ class EventOrder:
         self._writer = writer
         self._reporter = reporter
         self._intent = intent
-        self._writes = writes_anything(comparison.operations, self._base.names)
+        self._writes = writes_anything(comparison, self._base.names)
         self._known = applicable_known_answers(comparison.dataset, comparison.operations_name, comparison.operations)
         self._unfinished = [variant.id for variant in comparison.variants if variant.id in tables]
         # Those of them that have not failed.

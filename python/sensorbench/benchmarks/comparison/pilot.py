@@ -440,7 +440,7 @@ def _short(workload: Workload) -> Workload:
 def _reference_s(connected: ConnectedComparison, requested: dict[int, list[int]]) -> dict[str, float]:
     """What a reference answer of each operation that reads takes (s)."""
     comparison = connected.comparison
-    if comparison.workload.answers != "all" or not requested or writes_anything(comparison.operations, connected.names):
+    if comparison.workload.answers != "all" or not requested or writes_anything(comparison, connected.names):
         return {}
     schema = next(variant.schema for variant in comparison.variants if variant.is_whole)
     plan = build_plan(comparison.operations, schema, connected.parameters, _short(comparison.workload), 0)

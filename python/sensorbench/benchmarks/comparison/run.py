@@ -259,7 +259,7 @@ def _unfinished(plan: ComparisonPlan, progress: ProgressReporter) -> list[Varian
         finished = [
             variant for variant in comparison.variants if len(finished_blocks(plan.folder, variant.id)) == rounds[variant.id]
         ]
-    elif writes_anything(comparison.operations, plan.validated.names):
+    elif writes_anything(comparison, plan.validated.names):
         return comparison.variants
     else:
         repetitions = comparison.workload.repetitions

@@ -9,6 +9,8 @@ from sensorbench.runner import Workload
 
 # What of a workload changes no operation: how often it is run, and what is kept of it.
 CHANGES_NO_OPERATION = frozenset({"repetitions", "log", "answers"})
+# Without them a workload is what it was before there were such keys: digests are kept in histories.
+_MAY_BE_LEFT_OUT = frozenset({"delivery", "freshness"})
 # What a workload has that does not say otherwise; earlier versions left out keys that they did not know.
 _DEFAULT_WORKLOAD = Workload(mix={"any": 1}, operations=1).model_dump(mode="json", by_alias=True)
 
@@ -33,6 +35,10 @@ def work_digest(manifest: ComparisonManifest) -> str:
         # Datasets of earlier versions have no fingerprint.
         "dataset": dataset.get("fingerprint") or {"name": dataset["name"], "relations": dataset["relations"]},
         "operations": sorted(plan.operations),
-        "workload": {key: value for key, value in workload_of(manifest).items() if key not in CHANGES_NO_OPERATION},
+        "workload": {
+            key: value
+            for key, value in workload_of(manifest).items()
+            if key not in CHANGES_NO_OPERATION and not (key in _MAY_BE_LEFT_OUT and value is None)
+        },
     }
     return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()

@@ -41,7 +41,7 @@ from sensorbench.results.summary.comparison import (
 )
 from sensorbench.results.summary.envelope import Caveat, envelope, fields_of_plan
 from sensorbench.runner import check_client_health, generator_figures, is_of_registers
-from sensorbench.verification import answer_comparison, answers_by_operation, guaranteed
+from sensorbench.verification import answer_comparison, answers_by_operation, freshness_of, guaranteed
 
 # Operations whose answers are in memory at a time, of two runs.
 ANSWERS_AT_ONCE = 500_000
@@ -59,7 +59,7 @@ def summarise(result: ComparisonResult) -> ComparisonSummary:
     samples = {(variant, name): sample_of(runs[variant], name, unit) for variant in variants for name in manifest.plan.operations}
     few_blocks = too_few_blocks(result, variants)
     # What is written meanwhile changes what is read: then the contents are compared afterwards, not the answers on the way.
-    is_sealed = len(reads) == len(of_dataset)
+    is_sealed = len(reads) == len(of_dataset) and not manifest.plan.workload.get("freshness")
     compares_answers = manifest.plan.workload.get("answers") == "all" and bool(reads) and is_sealed
     equalities = _equalities(result, runs, reads) if compares_answers else []
     wrong = _wrong(result)
@@ -116,6 +116,7 @@ def summarise(result: ComparisonResult) -> ComparisonSummary:
             known_answers={variant: checks for variant, checks in result.checks.items() if checks.queried},
             contents=result.contents,
             guarantees=guaranteed(result),
+            freshness=freshness_of(result),
             client_health=health,
             load_generators=generator_figures(run for of_variant in runs.values() for run in of_variant),
             blocks=result.blocks,

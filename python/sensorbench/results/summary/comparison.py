@@ -18,9 +18,11 @@ from sensorbench.results.described import (
 )
 from sensorbench.results.manifest import Status
 from sensorbench.results.planned import OperationManifest
+from sensorbench.results.summary.accounting import StreamAccounting
 from sensorbench.results.summary.claims import MeasuredFigure
 from sensorbench.results.summary.envelope import OperationErrors, Summary
 from sensorbench.results.summary.generators import GeneratorFigures
+from sensorbench.results.summary.freshness import VariantFreshness
 from sensorbench.results.summary.guarantees import RegisterGuarantees
 from sensorbench.results.summary.part import SummaryPart
 
@@ -125,6 +127,10 @@ class AnswerChecks(SummaryPart):
     lost_writes: int = 0
     unknown_writes: int = 0
     unknown_writes_found: int = 0
+    accounting: list[StreamAccounting] = Field(
+        default=[],
+        description="What became of every reading that was delivered, by write; empty where the workload has no delivery.",
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -500,6 +506,7 @@ class ComparisonFigures(SummaryPart):
     known_answers: dict[str, AnswerChecks]
     contents: dict[str, AnswerChecks]
     guarantees: dict[str, RegisterGuarantees]
+    freshness: dict[str, VariantFreshness] = Field(default={}, description="Of variants with markers beside their load.")
     client_health: dict[str, ClientHealth]
     load_generators: list[GeneratorFigures] = Field(
         default=[], description="The load generators, where several shared the runs, or one on another host."
