@@ -10,7 +10,7 @@ from .client_health import (
 from .comparison import DATA_FOLDER, Comparison, ConnectedComparison, StallTest, ValidatedComparison
 from .drive import run_plan, write_started
 from .experiment_file import ExperimentFile, load_experiment, plan_experiment
-from .generators.options import GeneratorOptions
+from .generators.options import MAX_GENERATORS, GeneratorOptions
 from .generators.shared_run import GENERATOR
 from .generators.sharing import ALONE, LoadGenerators, check_can_share, check_can_share_operations, load_generators
 from .jobs import LiveJobs, live_jobs
@@ -28,6 +28,7 @@ from .options import (
     ChangeOptions,
     ClusterOptions,
     ExperimentOptions,
+    HostOptions,
     RankingOptions,
     Rate,
     RateOptions,
@@ -57,6 +58,8 @@ from .variants import (
     make_variants,
     parse_target,
     place_of,
+    placed_on,
+    require_on,
     started_target,
 )
 from .versions import lab_takes
@@ -72,6 +75,7 @@ __all__ = [
     "KEY",
     "MAX_CONCURRENCY",
     "MAX_CONCURRENCY_EMBEDDED",
+    "MAX_GENERATORS",
     "READ",
     "SERVER_URL",
     "VALUE",
@@ -87,6 +91,7 @@ __all__ = [
     "ExperimentOptions",
     "FeedEnd",
     "GeneratorOptions",
+    "HostOptions",
     "Length",
     "LengthOrNone",
     "LiveFeed",
@@ -159,6 +164,7 @@ __all__ = [
     "parse_target",
     "pilot_folder",
     "place_of",
+    "placed_on",
     "plan_experiment",
     "plan_operations",
     "planned_operation",
@@ -166,6 +172,7 @@ __all__ = [
     "prepare_tables",
     "publish_stored",
     "published_to",
+    "require_on",
     "response_of",
     "run_manifest",
     "run_plan",
