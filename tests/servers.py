@@ -156,7 +156,7 @@ def refuse_unmarked(item: pytest.Item, no_lab: Path) -> None:
     patch.setenv("SPARK_HOME", str(no_lab / "spark"))
     if not is_single:
         patch.setenv("SENSORBENCH_LAB", str(no_lab))
-    patch.setattr(starting, "_next_node", lambda *_: _refuse_nodes(item, 2))
+    patch.setattr(starting, "_next_nodes", lambda *_: _refuse_nodes(item, 2))
 
 
 def _refuse_large(item: pytest.Item, database: str) -> None:

@@ -23,8 +23,8 @@ CRATES = ROOT / "crates"
 
 COMMON = {"errors", "interrupts", "options", "paths", "progress", "terminal", "toml_file", "_engine", "__version__"}
 # What measures one workload on one target, and what that needs.
-_BASE = {"dataset", "schemas", "lab", "results", "analysis"} | COMMON
-_RUNNER = {"runner", "hosts"} | _BASE
+_BASE = {"dataset", "schemas", "hosts", "lab", "results", "analysis"} | COMMON
+_RUNNER = {"runner"} | _BASE
 _VERIFICATION = {"verification"} | _RUNNER
 _LIFECYCLE = {"lifecycle"} | _VERIFICATION
 _COMPAT = {"compat"} | _LIFECYCLE
@@ -44,7 +44,7 @@ MAY_IMPORT = {
     "dataset": COMMON,
     "schemas": COMMON,
     "hosts": COMMON,
-    "lab": COMMON,
+    "lab": {"hosts"} | COMMON,
     "spark": {"lab", "dataset"} | COMMON,
     "report": {"analysis", "results", "paths"},
     "traffic": _RUNNER,

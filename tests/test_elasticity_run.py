@@ -19,9 +19,10 @@ from sensorbench.analysis.request_sets import Requests, request_sets
 from sensorbench.benchmarks.elasticity import disk, network
 from sensorbench.benchmarks.elasticity.changes import Annotate, Change, check_can, parse_change
 from sensorbench.benchmarks.elasticity.clusters import ExternalCluster, LabNodes
-from sensorbench.benchmarks.elasticity.faults import FAULTS, Kind
+from sensorbench.benchmarks.elasticity.faults import Kind, why_not
 from sensorbench.benchmarks.elasticity.scenario import NEVER_STABLE, STABLE, Lengths, Scenario
 from sensorbench.errors import FailedError, UsageError
+from sensorbench.hosts.host import Host
 from sensorbench.lab.state_dirs import instances_folder
 from sensorbench.results.elasticity import read_elasticity
 from sensorbench.results.json_schemas import json_schemas
@@ -362,13 +363,21 @@ def reaches(address: tuple[str, int]) -> bool:
         return False
 
 
+class HereAlone(LabNodes):
+    """A cluster on this machine that is never started."""
+
+    @property
+    def places(self) -> list[Host]:
+        return [lab.HERE]
+
+
 def is_said_to_be_unavailable(change: Change) -> bool:
     """Where a machine does not permit a trouble, users are told so, which is all that can be tested there."""
-    if FAULTS[cast("Kind", change.kind)].why_not(change.how) is None:
-        check_can(change, LabNodes("any"))
+    if why_not(cast("Kind", change.kind), "", change.how) is None:
+        check_can(change, HereAlone("any"))
         return False
     with pytest.raises(UsageError, match=f"--change {change.kind}: not available on this machine: "):
-        check_can(change, LabNodes("any"))
+        check_can(change, HereAlone("any"))
     return True
 
 
@@ -476,8 +485,8 @@ def test_where_nothing_can_be_cut_off_that_is_said_before_anything_starts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    reason = FAULTS["partition"].why_not("")
+    reason = why_not("partition", "", "")
     assert reason is not None
     assert "the program ip (of iproute2) cannot be run" in reason
     with pytest.raises(UsageError, match="--change partition: not available on this machine: the program ip"):
-        check_can(Change("partition"), LabNodes("any"))
+        check_can(Change("partition"), HereAlone("any"))

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 import pytest
 
 from sensorbench import lab
@@ -305,7 +306,8 @@ def test_a_server_that_dies_in_a_block_leaves_the_others(
     def killing(connected: Any, variant: Any, **others: Any) -> None:
         if variant.id == "redis-by_sensor" and others["repeat"] == 2:
             (instance,) = connected.servers.instances.values()
-            for process in lab.server_processes(instance).values():
+            for watched in lab.server_processes(instance).values():
+                process = psutil.Process(watched.process.pid)
                 process.kill()
                 process.wait()
         real(connected, variant, **others)

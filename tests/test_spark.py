@@ -26,7 +26,8 @@ def cluster(lab_home: object) -> Iterator[lab.Instance]:
 
 def listening(cluster: lab.Instance) -> set[str]:
     """The addresses at which this process' driver, the cluster and its executors can be reached."""
-    roots = [psutil.Process(), *lab.server_processes(cluster).values()]
+    servers = [psutil.Process(watched.process.pid) for watched in lab.server_processes(cluster).values()]
+    roots = [psutil.Process(), *servers]
     return {
         connection.laddr.ip.removeprefix("::ffff:")
         for item in [each for root in roots for each in root.children(recursive=True)] + roots[1:]

@@ -19,6 +19,7 @@ import pytest
 from docsite import lists
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
+from sensorbench import lab
 from sensorbench.benchmarks.stress.objective import Objective, parse_objective
 from sensorbench.benchmarks.stress.steering import RATE_FILE, Steering, request_rate
 from sensorbench.benchmarks.stress.step import Step, parse_rates, phases_of
@@ -386,7 +387,7 @@ def test_the_clients_processor_time_is_not_that_of_servers_which_it_started() ->
     try:
         server = psutil.Process(busy.pid)
         used_before_s = server.cpu_times().user
-        watcher = Watcher(Quiet(), {"server": server})  # type: ignore[arg-type]
+        watcher = Watcher(Quiet(), {"server": lab.WatchedProcess.of(busy.pid)})  # type: ignore[arg-type]
         while server.cpu_times().user < used_before_s + 0.5:
             time.sleep(0.02)
         watcher.read_once_more(asks=False)

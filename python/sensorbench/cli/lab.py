@@ -1,4 +1,4 @@
-"""`sensorbench lab`: real servers on this machine, without Docker."""
+"""`sensorbench lab`: real servers on this machine or on hosts, without Docker."""
 
 from collections.abc import Callable
 from typing import Annotated
@@ -14,7 +14,9 @@ from sensorbench.options import parse_settings
 from sensorbench.progress import ProgressReporter, Task, console, error_console
 from sensorbench.report import formatting
 
-app = typer.Typer(help="Real servers on this machine: private, on loopback addresses, without Docker.", no_args_is_help=True)
+app = typer.Typer(help="Real servers on this machine or on hosts: private, without Docker.", no_args_is_help=True)
+
+_PLACED = "hosts.toml, ssh://a,ssh://b or local:3"
 
 Name = Annotated[str, typer.Argument(help="Name of an instance; `lab list` shows them.")]
 
@@ -80,6 +82,14 @@ def up(
         str | None, typer.Option("--cpus", help="Processors that it may use: 1, 0,2 or 1-3.", show_default=False)
     ] = None,
     memory: Annotated[str | None, typer.Option("--memory", help="Memory that it may use: 512M, 2G.", show_default=False)] = None,
+    hosts: Annotated[
+        str | None,
+        typer.Option(
+            "--hosts",
+            help=f"Hosts that get its nodes, round robin: {_PLACED}. Without it, they are on this machine.",
+            show_default=False,
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Start a server or cluster; it stays until `lab down`."""
@@ -92,6 +102,7 @@ def up(
         settings=parse_settings(changes or ()),
         cpus=lab.parse_cpus(cpus) if cpus else None,
         memory_bytes=lab.parse_memory(memory) if memory else None,
+        hosts=hosts,
     )
     with ProgressReporter(quiet=json).task(f"starting {database}") as task:
         instance = lab.up(spec)
@@ -121,23 +132,41 @@ def status(name: Name, json: Json = False) -> None:
         highlight=False,
     )
     servers = list(dict.fromkeys(column for node in shown["nodes"] for column in node.get("server", ())))
-    table = new_table("node", "address", "process", "memory", "CPU time", *servers)
+    on_hosts = ["host"] if any("host" in node for node in shown["nodes"]) else []
+    table = new_table("node", *on_hosts, "address", "process", "memory", "CPU time", *servers)
     for node in (*([shown["coordinator"]] if "coordinator" in shown else []), *shown["nodes"]):
         columns = (
             (str(node["pid"]), formatting.size(node["memory_bytes"]), f"{node['cpu_s']:.1f} s")
             if node["runs"]
-            else ("gone", "", "")
+            else ("gone" if node["runs"] is False else "unknown", "", "")
         )
         said = (node.get("server", {}).get(column, "") for column in servers)
-        table.add_row(str(node["number"] or "coordinator"), node["address"], *columns, *said)
+        on_host = [node.get("host", "") for _ in on_hosts]
+        table.add_row(str(node["number"] or "coordinator"), *on_host, node["address"], *columns, *said)
     console().print(table)
+    for why in dict.fromkeys(node["unknown"] for node in shown["nodes"] if "unknown" in node):
+        error_console().print(why, highlight=False, markup=False)
 
 
 @app.command("add-node")
-def add_node(name: Name, json: Json = False) -> None:
+def add_node(
+    name: Name,
+    hosts: Annotated[
+        str | None,
+        typer.Option(
+            "--hosts",
+            help=f"Hosts that may have its nodes from now on, if it was started on hosts: {_PLACED}. Those that have nodes must be among them.",
+            show_default=False,
+        ),
+    ] = None,
+    json: Json = False,
+) -> None:
     """Start one more node and make it part of the cluster."""
     _change_node(
-        f"adding a node to {name}", lambda task: lab.add_node(name, lambda text: task.advance_to(0, text)), _placed, as_json=json
+        f"adding a node to {name}",
+        lambda task: lab.add_node(name, lambda text: task.advance_to(0, text), hosts=hosts),
+        _placed,
+        as_json=json,
     )
 
 
@@ -178,7 +207,8 @@ def _change_node(what: str, change: Callable[[Task], lab.Node], described: Calla
 
 
 def _placed(node: lab.Node) -> str:
-    return f"node {node.number} at {node.host}:{node.port}"
+    on = f" on {node.placed_on}" if node.placed_on else ""
+    return f"node {node.number} at {node.host}:{node.port}{on}"
 
 
 @app.command("down")

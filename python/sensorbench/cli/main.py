@@ -100,7 +100,7 @@ class _Commands(LazyGroup):
             "The operations of the package: what each returns, its parameters, and which databases express it.",
         ),
         "data": ("data:app", "Datasets: real, generated, and your own."),
-        "lab": ("lab:app", "Real servers on this machine: private, on loopback addresses, without Docker."),
+        "lab": ("lab:app", "Real servers on this machine or on hosts: private, without Docker."),
         "target": ("target:app", "What sensorbench left at a target, and removing it."),
         "hosts": ("hosts:app", "Hosts for load generators and nodes: whether they are fit to measure."),
         "doctor": ("doctor:doctor", "Tell whether this machine is fit to measure, and which latencies can be trusted here."),
@@ -168,6 +168,16 @@ def main() -> None:
         if is_debugging:
             traceback.print_exception(error)
         _fail(*_message_and_code(error))
+    finally:
+        _leave_hosts()
+
+
+def _leave_hosts() -> None:
+    """Leaves the hosts that the command has connected, while threads can still be used for that."""
+    if "sensorbench.lab.placement" in sys.modules:
+        from sensorbench import lab
+
+        lab.disconnect()
 
 
 def _without_debug(arguments: list[str]) -> tuple[list[str], bool]:

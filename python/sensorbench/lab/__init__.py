@@ -1,5 +1,6 @@
-"""Real servers on this machine: started, watched and ended by their own record."""
+"""Real servers on this machine or on hosts: started, watched and ended by their own record."""
 
+from sensorbench.lab.addresses import is_loopback
 from sensorbench.lab.database import Snapshot
 from sensorbench.lab.insight import insight, node_prefix
 from sensorbench.lab.instance import Instance, Node, find_instance, read_instances
@@ -22,14 +23,15 @@ from sensorbench.lab.lab import (
     process_name,
     remove_node,
     restart,
+    server_process,
     server_processes,
+    signal_node,
     sizes,
     snapshot,
     start,
     start_node,
     stop,
     stop_node,
-    sweep,
     unknown_settings,
     up,
     url_of,
@@ -39,27 +41,47 @@ from sensorbench.lab.limits import parse_cpus, parse_memory
 from sensorbench.lab.load_tools import LoadFile, LoadTool
 from sensorbench.lab.loading import ToolProgress, load_tools, require_tool, run_load_tool
 from sensorbench.lab.overview import databases, status
+from sensorbench.lab.placement import (
+    HERE,
+    chosen_hosts,
+    connected_hosts,
+    disconnect,
+    host_of,
+    lent,
+    may_have_nodes,
+    places_of,
+    runs,
+)
+from sensorbench.lab.process_usage import ProcessUsage, WatchedProcess
 from sensorbench.lab.query_logs import query_logs, read_query_log
-from sensorbench.lab.registry import LAB_DATABASES, clusters, has_library, keeps_data
+from sensorbench.lab.registry import LAB_DATABASES, clusters, databases_on_hosts, has_library, keeps_data
+from sensorbench.lab.removal import sweep
 from sensorbench.lab.server_spec import ServerSpec
 from sensorbench.lab.state_dirs import instances_folder
 
 __all__ = [
+    "HERE",
     "LAB_DATABASES",
     "Instance",
     "LoadFile",
     "LoadTool",
     "Node",
+    "ProcessUsage",
     "ServerSpec",
     "Snapshot",
     "ToolProgress",
+    "WatchedProcess",
     "add_node",
     "add_nodes",
     "at_once_costs",
     "balance",
     "borrowed",
+    "chosen_hosts",
     "clusters",
+    "connected_hosts",
     "databases",
+    "databases_on_hosts",
+    "disconnect",
     "down",
     "down_all",
     "drop_moved",
@@ -67,17 +89,22 @@ __all__ = [
     "find_instance",
     "foreign",
     "has_library",
+    "host_of",
     "insight",
     "instance_at",
     "instances_folder",
+    "is_loopback",
     "keep",
     "keeps_data",
     "knows_is_down",
+    "lent",
     "load_tools",
+    "may_have_nodes",
     "min_memory",
     "node_prefix",
     "parse_cpus",
     "parse_memory",
+    "places_of",
     "process_ids",
     "process_name",
     "query_logs",
@@ -87,7 +114,10 @@ __all__ = [
     "require_tool",
     "restart",
     "run_load_tool",
+    "runs",
+    "server_process",
     "server_processes",
+    "signal_node",
     "sizes",
     "snapshot",
     "start",

@@ -1,5 +1,6 @@
 """Loopback addresses for instances: 127.77.<cluster>.<node>, so that labs and servers of others never meet."""
 
+import ipaddress
 import random
 import socket
 from collections.abc import Sequence
@@ -9,6 +10,8 @@ from sensorbench.errors import FailedError
 _SUBNET = "127.77"
 _CLUSTERS = range(1, 255)
 _COORDINATOR = 254
+# Where the usual port is taken, one of so many is.
+_NEAR = 100
 
 
 def lease(nodes: int, port: int, other_ports: Sequence[int], taken: set[int]) -> tuple[int, int]:
@@ -40,6 +43,15 @@ def share(cluster: int, nodes: int, ports: Sequence[int]) -> tuple[int, int]:
     return cluster, ports[0]
 
 
+def is_loopback(host: str) -> bool:
+    """Whether who has an address is on this machine; empty is this machine."""
+    try:
+        return not host or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        # A name.
+        return False
+
+
 def address(cluster: int, node: int) -> str:
     """The address of a node; nodes count from 1."""
     return f"{_SUBNET}.{cluster}.{node}"
@@ -50,12 +62,39 @@ def coordinator_address(cluster: int) -> str:
     return address(cluster, _COORDINATOR)
 
 
+def free_port(host: str, port: int, other_ports: Sequence[int], taken: Sequence[int]) -> int:
+    """A port that is free at the address of a host, which is this machine.
+
+    Args:
+        host: the address.
+        port: the usual port, which it is if that is free, else one of the next.
+        other_ports: those that cannot be chosen: they must be free, too.
+        taken: ports that others will have who do not listen yet.
+
+    Raises:
+        FailedError: where there is none, and where the address is none of this machine's.
+
+    """
+    if busy := [other for other in other_ports if not is_free_at(host, other)]:
+        raise FailedError(f"{host}:{busy[0]} is in use by somebody else, or no address of this machine")
+    near = (candidate for candidate in range(port, port + _NEAR) if candidate not in taken)
+    found = next((candidate for candidate in near if is_free_at(host, candidate)), None)
+    if found is None:
+        raise FailedError(f"no port from {port} to {port + _NEAR - 1} is free at {host}, or it is no address of this machine")
+    return found
+
+
 def is_free(cluster: int, node: int, port: int) -> bool:
     """Whether nobody listens there."""
+    return is_free_at(address(cluster, node), port)
+
+
+def is_free_at(host: str, port: int) -> bool:
+    """Whether nobody listens at an address of this machine; False where it is none."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind((address(cluster, node), port))
+            probe.bind((host, port))
         except OSError:
             return False
     return True

@@ -94,6 +94,8 @@ class LabDatabase(ABC):
     load_tools: tuple[LoadTool, ...] = ()
     # How nodes start with the data of others; None where that is not known.
     kept_files: KeptFiles | None = None
+    # Whether its nodes may be on hosts: they need no file of another node, and no process beside them.
+    runs_on_hosts: bool = False
     # Whether its servers run in a network namespace of their own, because they listen on every address.
     is_isolated: bool = False
     stop_signal: int = signal.SIGTERM
@@ -136,6 +138,10 @@ class LabDatabase(ABC):
     def make_credentials(self, instance: Instance) -> None:
         """Makes the file with user and password that servers and drivers read."""
         instance.password()
+
+    def write_tools(self, instance: Instance, software: Path) -> None:
+        """Writes programs by which its nodes are asked and loaded from this machine, wherever they are."""
+        del instance, software
 
     @abstractmethod
     def set_up(self, place: Place) -> None:

@@ -1,14 +1,8 @@
 """What the lab knows of its servers while they work, beyond what they tell a client."""
 
-import contextlib
-import os
-from pathlib import Path
-
+from sensorbench.lab import at_node
 from sensorbench.lab.instance import Instance, Node
-from sensorbench.lab.registry import LAB_SERVERS
-
-# What `st_blocks` counts in, whatever the blocks of the file system are.
-_BLOCK_BYTES = 512
+from sensorbench.lab.placement import host_of
 
 
 def node_prefix(instance: Instance, node: Node) -> str:
@@ -17,24 +11,7 @@ def node_prefix(instance: Instance, node: Node) -> str:
 
 
 def insight(instance: Instance, node: Node) -> dict[str, float]:
-    """Counters and gauges of a node, or of the coordinator; nothing of one that is down. `lab.disk_bytes` is what the node's folder of data
-    takes on disk; `lab.load_average` is that of the machine over the last minute, which all processes on it share.
+    """Counters and gauges of a node, or of the coordinator, as its machine tells them (`at_node.insight`); nothing of one that is down. Raises
+    LostHostError where its host is gone.
     """
-    if node.find() is None:
-        return {}
-    own = LAB_SERVERS[instance.database].insight(instance, node)
-    disk_bytes = float(_bytes_on_disk(instance.data_folder(node)))
-    return {**own, "lab.disk_bytes": disk_bytes, "lab.load_average": os.getloadavg()[0]}
-
-
-def _bytes_on_disk(folder: Path) -> int:
-    """Blocks of all files below a folder; those that go meanwhile are left out."""
-    total = 0
-    with contextlib.suppress(FileNotFoundError), os.scandir(folder) as entries:
-        for entry in entries:
-            with contextlib.suppress(FileNotFoundError):
-                if entry.is_dir(follow_symlinks=False):
-                    total += _bytes_on_disk(Path(entry))
-                else:
-                    total += entry.stat(follow_symlinks=False).st_blocks * _BLOCK_BYTES
-    return total
+    return host_of(instance, node).call(at_node.insight, instance.part_on(node.placed_on), node.number)

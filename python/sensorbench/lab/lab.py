@@ -1,29 +1,28 @@
-"""Starting and ending real servers on this machine: private, on loopback addresses of their own, without Docker.
+"""Starting and ending real servers: private, on loopback addresses of their own or on hosts, without Docker.
 
 Whatever ends the lab itself, the next call finds what still runs and ends what belongs to nobody (`sweep`).
 """
 
-import contextlib
-import os
+import logging
 import re
-import shutil
-from collections.abc import Iterator
+import secrets
+import signal
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-import psutil
-
-from sensorbench.errors import FailedError, UsageError
-from sensorbench.lab import addresses, isolation, processes
-from sensorbench.lab.database import LabCluster, LabDatabase, Place, Snapshot
-from sensorbench.lab.instance import RECORD_FILE, Instance, Node, find_instance, read_instances
+from sensorbench.errors import FailedError, LostHostError, UsageError
+from sensorbench.hosts.host import Host
+from sensorbench.lab import addresses, at_node, isolation
+from sensorbench.lab.database import LabCluster, LabDatabase, Snapshot
+from sensorbench.lab.instance import Instance, Node, find_instance, read_instances
 from sensorbench.lab.kept_data import check_kept
-from sensorbench.lab.limits import apply_memory, limits, of_more_nodes, remove_group
+from sensorbench.lab.limits import Limits, apply_memory, limits, of_more_nodes
 from sensorbench.lab.locks import locked
 from sensorbench.lab.nodes import (
     KEEP_WITHIN_S,
-    STOP_WITHIN_S,
     Report,
     create_and_launch,
     end_and_remove_node,
@@ -34,12 +33,27 @@ from sensorbench.lab.nodes import (
     wait_until_others_may_start,
     wait_until_ready,
 )
+from sensorbench.lab.parts import drop_empty_parts, next_nodes, provide, record_everywhere, require_hosts
+from sensorbench.lab.placement import HERE, absolute, connected_hosts, host_of, hosts_of, runs
+from sensorbench.lab.process_usage import WatchedProcess
 from sensorbench.lab.processes import ProcessId
-from sensorbench.lab.registry import LAB_SERVERS, require_server
+from sensorbench.lab.registry import LAB_SERVERS, databases_on_hosts, require_server
+from sensorbench.lab.removal import (
+    folders,
+    is_of_lab,
+    process_ids_here,
+    remove,
+    remove_after_failure,
+    remove_folder,
+    size_of_instance,
+    sound_instances,
+    sweep,
+)
 from sensorbench.lab.server_spec import ServerSpec
 from sensorbench.lab.software import Source
 from sensorbench.lab.state_dirs import ServerUser, instances_folder
 
+_log = logging.getLogger(__name__)
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,30}")
 
 
@@ -62,16 +76,17 @@ def up(spec: ServerSpec) -> Instance:
     if unknown:
         key, why = next(iter(unknown.items()))
         raise UsageError(f"--server-setting {key}: {database.name} {source.version} does not know it: {why}")
+    hosts = connected_hosts(spec.hosts) if spec.hosts is not None else []
     with locked(instances_folder() / "lock"):
-        instance = _planned(spec, database, source.version, user)
+        instance = _planned(spec, database, source.version, user, hosts)
         instance.write()
     try:
         _start(instance, database, software, user)
+        instance.state = "running"
+        record_everywhere(instance)
     except BaseException:
-        _remove(instance)
+        remove_after_failure(instance)
         raise
-    instance.state = "running"
-    instance.write()
     return instance
 
 
@@ -91,67 +106,61 @@ def unknown_settings(spec: ServerSpec) -> dict[str, str]:
 
 
 def down(name: str) -> None:
-    """Ends an instance and removes everything of it."""
+    """Ends an instance and removes everything of it. Raises LostHostError with the nodes on hosts that cannot be reached; they stay in its record."""
     sweep()
-    _remove(find_instance(name))
+    remove(find_instance(name))
 
 
 def down_all() -> list[str]:
-    """Ends every instance, whoever started it, and removes what is left of others. Returns the names. Folders that are none of the lab's stay."""
-    ended = []
-    for instance in _sound_instances():
-        _remove(instance)
-        ended.append(instance.name)
+    """Ends every instance, whoever started it, and removes what is left of others. Returns the names. Folders that are none of the lab's stay.
+
+    Raises LostHostError, after all else is removed, with the nodes on hosts that cannot be reached.
+    """
+    ended, lost = [], []
+    for instance in sound_instances():
+        try:
+            remove(instance)
+        except LostHostError as error:
+            lost.append(str(error))
+        else:
+            ended.append(instance.name)
     sweep()
-    for folder in filter(_is_of_lab, _folders()):
-        _remove_folder(folder)
+    left = {instance.name for instance in sound_instances() if instance.state == "being removed"}
+    for folder in (folder for folder in folders() if is_of_lab(folder) and folder.name not in left):
+        remove_folder(folder)
         ended.append(folder.name)
+    if lost:
+        raise LostHostError("; ".join(lost))
     return ended
 
 
 def sizes() -> dict[str, int]:
-    """What `down_all` would end and remove, by name: bytes on disk."""
-    return {folder.name: _size(folder) for folder in _folders() if _is_of_lab(folder)}
+    """What `down_all` would end and remove, by name: bytes on disk, those on hosts that can be reached among them."""
+    found = {folder.name: size_of_instance(folder.name) for folder in folders() if is_of_lab(folder)}
+    for instance in sound_instances():
+        for host in hosts_of(instance):
+            try:
+                found[instance.name] += host.call(size_of_instance, instance.name)
+            except LostHostError as error:
+                _log.warning("%s: %s", instance.name, error)
+    return found
 
 
 def foreign() -> list[Path]:
     """Folders that lie among the instances and are none of the lab's: nobody removes them."""
-    return [folder for folder in _folders() if not _is_of_lab(folder)]
+    return [folder for folder in folders() if not is_of_lab(folder)]
 
 
-def _size(folder: Path) -> int:
-    """Bytes of the files in a folder. Servers make and remove some of them meanwhile."""
-    total = 0
-    for place, _, names in os.walk(folder):
-        for name in names:
-            with contextlib.suppress(OSError):
-                total += (Path(place) / name).lstat().st_size
-    return total
-
-
-def _is_of_lab(folder: Path) -> bool:
-    """Whether a folder is that of an instance: it has a record, sound or not, or its processes run."""
-    return (folder / RECORD_FILE).exists() or processes.is_anything_started_for(folder)
-
-
-def sweep() -> list[str]:
-    """Ends what belongs to nobody: instances whose owner is gone, and processes whose instance has no record any more."""
-    swept = []
-    for instance in _sound_instances():
-        if instance.is_abandoned:
-            _remove(instance)
-            swept.append(instance.name)
-    return swept
-
-
-@contextlib.contextmanager
+@contextmanager
 def borrowed(spec: ServerSpec) -> Iterator[Instance]:
-    """A server for this process alone, ended whatever happens."""
+    """A server for this process alone, ended whatever happens. Raises LostHostError where something of it may be left on a host."""
     instance = up(spec)
     try:
         yield instance
-    finally:
-        _remove(instance)
+    except BaseException:
+        remove_after_failure(instance)
+        raise
+    remove(instance)
 
 
 def used_as(instance: Instance) -> str:
@@ -164,57 +173,87 @@ def url_of(instance: Instance) -> str:
     return LAB_SERVERS[instance.database].url(instance)
 
 
-def add_node(name: str, report: Report | None = None) -> Node:
-    """Starts one more node and makes it part of the cluster; tells how far it is where that takes long."""
-    return add_nodes(name, 1, report)[0]
+def add_node(name: str, report: Report | None = None, *, hosts: str | None = None) -> Node:
+    """Starts one more node and makes it part of the cluster; tells how far it is where that takes long. `hosts`: as of `add_nodes`."""
+    return add_nodes(name, 1, report, hosts=hosts)[0]
 
 
-def add_nodes(name: str, count: int, report: Report | None = None) -> list[Node]:
+def add_nodes(name: str, count: int, report: Report | None = None, *, hosts: str | None = None) -> list[Node]:
     """Starts more nodes, all at once, and makes them part of the cluster; what that costs, `at_once_costs` says.
 
     Args:
         name: that of the instance.
         count: how many nodes.
         report: told in words how far joining is, where that takes long.
+        hosts: where its nodes may be from now on, in the words of `--hosts`, where that is not as it was started; those that have nodes among them.
 
     Returns:
-        The new nodes. Where one does not come up, none of them is left.
+        The new nodes. Where one does not come up, none of them is left; those of a host that was lost meanwhile stay in the record.
 
     Raises:
         UsageError: for what is no cluster.
         FailedError: where an address is taken, or a node does not come up.
+        LostHostError: where a host of the cluster cannot be reached.
 
     """
     instance, database, software, user = _cluster(name)
-    nodes = [_next_node(instance, number, database) for number in range(1, count + 1)]
+    if hosts is not None:
+        instance = instance.model_copy(update={"hosts": _more_hosts(instance, hosts)})
+    require_hosts(instance)
+    nodes = _next_nodes(instance, count, database)
     more = of_more_nodes(instance.limits, len(instance.nodes), len(instance.nodes) + count)
-    started = instance.model_copy(update={"nodes": [*instance.nodes, *nodes], "limits": more})
+    update = {"nodes": [*instance.nodes, *nodes], "limits": more, "parts": dict(instance.parts)}
+    started = instance.model_copy(update=update)
     started.write()
     try:
-        start_coordinator_again(started, database, software, user)
+        provide(started, database)
+        start_coordinator_again(started, database)
         for node in nodes:
-            create_and_launch(Place(started, node, software, user, joining=tuple(nodes)), database)
+            create_and_launch(started, node, nodes)
             started.write()
         for node in nodes:
             wait_until_ready(started, node, database, report)
         database.add_nodes(instance, nodes, software, user)
+        record_everywhere(started)
     except BaseException:
-        for node in nodes:
-            end_and_remove_node(instance, node, database)
+        _take_back(started, nodes, instance)
         apply_memory(instance.limits)
-        instance.write()
         raise
     return nodes
 
 
-def _next_node(instance: Instance, ahead: int, database: LabDatabase) -> Node:
-    """The node that is so many behind the last one. Raises FailedError where its address is taken."""
-    number = max(node.number for node in instance.nodes) + ahead
-    node = Node(number=number, host=addresses.address(instance.cluster, number), port=instance.nodes[0].port)
-    for port in (node.port, *database.other_ports):
-        if not addresses.is_free(instance.cluster, number, port):
-            raise FailedError(f"{node.host}:{port} is in use by somebody else")
-    return node
+def _next_nodes(instance: Instance, count: int, database: LabDatabase) -> list[Node]:
+    """The nodes that come next. Raises FailedError where an address is taken."""
+    hosts = [HERE] if instance.hosts is None else connected_hosts(instance.hosts)
+    last = max(node.number for node in instance.nodes)
+    numbers = range(last + 1, last + count + 1)
+    return next_nodes(numbers, database, hosts, instance.nodes, instance.cluster, instance.nodes[0].port)
+
+
+def _take_back(started: Instance, nodes: Sequence[Node], before: Instance) -> None:
+    """Ends nodes that did not become part of a cluster. Those on hosts that are gone stay in its record, since nobody knows whether they run."""
+    left = []
+    for node in nodes:
+        try:
+            end_and_remove_node(started, node)
+        except LostHostError as error:
+            _log.warning("%s: node %d may still run: %s", started.name, node.number, error)
+            left.append(node)
+    after = started.model_copy(update={"nodes": [*before.nodes, *left], "limits": before.limits})
+    drop_empty_parts(after)
+    after.write()
+
+
+def _more_hosts(instance: Instance, hosts: str) -> str:
+    """Where nodes may be from now on. Raises UsageError where those that there are would be elsewhere."""
+    if instance.hosts is None:
+        raise UsageError(
+            f"--hosts {hosts}: the nodes of {instance.name} are on this machine; start an instance with: lab up --hosts"
+        )
+    missing = set(instance.parts) - {host.name for host in connected_hosts(hosts)}
+    if missing:
+        raise UsageError(f"--hosts {hosts}: {instance.name} has nodes on {', '.join(sorted(missing))}; name these hosts, too")
+    return absolute(hosts)
 
 
 def at_once_costs(name: str) -> str:
@@ -237,30 +276,40 @@ def drop_moved(name: str) -> None:
 def start_node(name: str, number: int | None = None) -> Node:
     """Starts a node that is down (the first one if none is named) with the data that it has on disk."""
     instance, database, software, user = _known(name)
-    down = [node for node in _named(instance, number) if node.find() is None]
+    down = [node for node in _named(instance, number) if not runs(instance, node)]
     if not down:
-        runs = f"node {number} runs" if number is not None else "all of its nodes run"
-        raise UsageError(f"{name}: {runs}; only one that is down can be started")
+        up_ = f"node {number} runs" if number is not None else "all of its nodes run"
+        raise UsageError(f"{name}: {up_}; only one that is down can be started")
     node = down[0]
     try:
-        start_coordinator_again(instance, database, software, user)
-        launch(Place(instance, node, software, user), database)
-        instance.write()
+        start_coordinator_again(instance, database)
+        launch(instance, node)
+        record_everywhere(instance)
         wait_until_ready(instance, node, database)
         if isinstance(database, LabCluster):
             database.rejoin(instance, software, user)
+    except LostHostError:
+        raise
     except BaseException:
-        end_process(node, database)
+        end_process(instance, node)
         raise
     return node
 
 
 def stop_node(name: str, number: int) -> Node:
     """Ends a node, gracefully, whose data stay on disk: `start_node` brings it back."""
-    instance, database, _, _ = _known(name)
+    instance, _, _, _ = _known(name)
     node = _named(instance, number)[0]
-    end_process(node, database)
+    end_process(instance, node)
     return node
+
+
+def signal_node(name: str, number: int, wanted: signal.Signals) -> None:
+    """Sends a signal to a node and all its processes, where it is. Raises FailedError where it does not run."""
+    instance = find_instance(name)
+    node = _named(instance, number)[0]
+    if node.process is None or not host_of(instance, node).call(at_node.send_signal, node.process, wanted):
+        raise FailedError(f"{name}: node {number} does not run")
 
 
 def knows_is_down(name: str, number: int) -> bool:
@@ -273,15 +322,15 @@ def restart(name: str) -> None:
     """Ends all nodes and starts them again, at the same time, with the data that they have on disk."""
     instance, database, software, user = _known(name)
     for node in instance.nodes:
-        end_process(node, database)
+        end_process(instance, node)
     _launch_all(instance, database, software, user)
 
 
 def stop(name: str) -> None:
     """Ends all processes of an instance, gracefully: their data stay on disk, and `start` brings them back."""
-    instance, database, _, _ = _known(name)
+    instance, _, _, _ = _known(name)
     for node in [*instance.nodes, *([instance.coordinator] if instance.coordinator else [])]:
-        end_process(node, database, patience_s=KEEP_WITHIN_S)
+        end_process(instance, node, patience_s=KEEP_WITHIN_S)
 
 
 def keep(name: str) -> None:
@@ -290,9 +339,9 @@ def keep(name: str) -> None:
     for node in instance.nodes:
         database.write_all(instance, node, user)
     for node in instance.nodes:
-        end_process(node, database)
+        end_process(instance, node)
     instance.state = "kept"
-    instance.write()
+    record_everywhere(instance)
 
 
 def start(name: str) -> Instance:
@@ -304,10 +353,11 @@ def start(name: str) -> Instance:
 
 def _launch_all(instance: Instance, database: LabDatabase, software: Path, user: ServerUser) -> None:
     """Starts all nodes of an instance, none of which runs."""
-    start_coordinator_again(instance, database, software, user)
+    start_coordinator_again(instance, database)
     for node in instance.nodes:
-        launch(Place(instance, node, software, user), database)
+        launch(instance, node)
         instance.write()
+    record_everywhere(instance)
     for node in instance.nodes:
         wait_until_ready(instance, node, database)
     if isinstance(database, LabCluster):
@@ -323,8 +373,10 @@ def empty_caches(name: str) -> None:
 
 def snapshot(name: str) -> Snapshot | None:
     """Has all nodes write their data to disk at once; None of a database that has no such command. Raises FailedError."""
-    instance, database, software, user = _known(name)
-    taken = [database.snapshot(instance, node, software, user) for node in instance.nodes]
+    instance, _, _, _ = _known(name)
+    taken = [
+        host_of(instance, node).call(at_node.snapshot, instance.part_on(node.placed_on), node.number) for node in instance.nodes
+    ]
     known = [snapshot for snapshot in taken if snapshot is not None]
     return Snapshot(sum(of_node.total_bytes for of_node in known), sum(of_node.took_s for of_node in known)) if known else None
 
@@ -335,9 +387,11 @@ def remove_node(name: str, number: int | None = None) -> Node:
     node = _named(instance, number)[-1]
     if len(instance.nodes) <= database.nodes:
         raise UsageError(f"{name} has {len(instance.nodes)} nodes, which is the least for {database.name}")
+    require_hosts(instance)
     database.remove_node(instance, node, software, user)
-    end_and_remove_node(instance, node, database)
+    end_and_remove_node(instance, node)
     left = instance.model_copy(update={"nodes": [other for other in instance.nodes if other is not node]})
+    drop_empty_parts(left)
     left.write()
     left.model_copy(update={"limits": of_more_nodes(left.limits, len(instance.nodes), len(left.nodes))}).write()
     return node
@@ -380,6 +434,8 @@ def _wanted(spec: ServerSpec) -> tuple[LabDatabase, Source]:
 
 
 def _check(spec: ServerSpec, database: LabDatabase) -> None:
+    if spec.hosts is not None:
+        _check_hosts(spec, database)
     if spec.name is not None and not _NAME.fullmatch(spec.name):
         raise UsageError(f"--name {spec.name}: expected small letters, digits and hyphens, a letter first")
     if spec.nodes is not None and not isinstance(database, LabCluster) and spec.nodes != 1:
@@ -390,9 +446,19 @@ def _check(spec: ServerSpec, database: LabDatabase) -> None:
         raise UsageError(f"--replicas {spec.replicas}: nodes of {database.name} have no replicas of their own")
 
 
-def _planned(spec: ServerSpec, database: LabDatabase, version: str, user: ServerUser) -> Instance:
+def _check_hosts(spec: ServerSpec, database: LabDatabase) -> None:
+    if not database.runs_on_hosts:
+        can = ", ".join(databases_on_hosts())
+        raise UsageError(f"--hosts: the lab starts {database.name} on this machine alone; expected one of {can}")
+    if spec.beside is not None or spec.data_of is not None:
+        raise UsageError("--hosts: nodes that share addresses or data with those of another instance are on this machine")
+    if spec.cpus is not None:
+        raise UsageError("--cpus names those of this machine; of hosts, say it where they are named, and leave it out")
+
+
+def _planned(spec: ServerSpec, database: LabDatabase, version: str, user: ServerUser, hosts: Sequence[Host]) -> Instance:
     """The record of what is about to be started. The lab's lock is held."""
-    taken = {folder.name for folder in _folders()}
+    taken = {folder.name for folder in folders()}
     base = database.name.replace("+", "-")
     name = spec.name or next(name for name in (base, *(f"{base}-{n}" for n in range(2, len(taken) + 3))) if name not in taken)
     if name in taken:
@@ -401,16 +467,13 @@ def _planned(spec: ServerSpec, database: LabDatabase, version: str, user: Server
         )
     masters = spec.nodes or database.nodes
     count = masters * (1 + spec.replicas)
-    if spec.data_of is not None:
-        kept = find_instance(spec.data_of)
-        check_kept(kept, database, version, count)
-        cluster, port = addresses.share(kept.cluster, count, (database.port, *database.other_ports))
-    elif spec.beside is not None:
-        cluster, port = addresses.share(find_instance(spec.beside).cluster, count, (database.port, *database.other_ports))
+    if hosts:
+        cluster, port = _leased(database, count)
+        nodes = next_nodes(range(1, count + 1), database, hosts, [], cluster, port)
+        kept_by = Limits(memory_bytes=spec.memory_bytes)
     else:
-        others = {instance.cluster for instance in read_instances()} | isolation.taken_clusters()
-        cluster, port = addresses.lease(count, database.port, database.other_ports, others)
-    host = isolation.address(cluster) if database.is_isolated else None
+        cluster, nodes = _nodes_here(spec, database, version, count)
+        kept_by = limits(name, spec.cpus, spec.memory_bytes)
     return Instance(
         name=name,
         database=database.name,
@@ -420,19 +483,45 @@ def _planned(spec: ServerSpec, database: LabDatabase, version: str, user: Server
         stays=spec.stays,
         cluster=cluster,
         replicas=spec.replicas,
-        nodes=[Node(number=number, host=host or addresses.address(cluster, number), port=port) for number in range(1, count + 1)],
+        nodes=nodes,
         coordinator=planned_coordinator(cluster, database),
         settings=spec.settings,
-        limits=limits(name, spec.cpus, spec.memory_bytes),
+        limits=kept_by,
         server_user=user.name,
         data_of=spec.data_of,
+        hosts=absolute(spec.hosts) if spec.hosts is not None else None,
+        identity=secrets.token_hex(16),
     )
+
+
+def _nodes_here(spec: ServerSpec, database: LabDatabase, version: str, count: int) -> tuple[int, list[Node]]:
+    """The nodes of an instance on this machine, and the number of the cluster, which is in their addresses."""
+    if spec.data_of is not None:
+        kept = find_instance(spec.data_of)
+        check_kept(kept, database, version, count)
+        cluster, port = addresses.share(kept.cluster, count, (database.port, *database.other_ports))
+    elif spec.beside is not None:
+        cluster, port = addresses.share(find_instance(spec.beside).cluster, count, (database.port, *database.other_ports))
+    else:
+        cluster, port = _leased(database, count)
+    host = isolation.address(cluster) if database.is_isolated else None
+    return cluster, [
+        Node(number=number, host=host or addresses.address(cluster, number), port=port) for number in range(1, count + 1)
+    ]
+
+
+def _leased(database: LabDatabase, count: int) -> tuple[int, int]:
+    """The number of a cluster that nobody has, and a port that is free at its addresses."""
+    others = {instance.cluster for instance in read_instances()} | isolation.taken_clusters()
+    return addresses.lease(count, database.port, database.other_ports, others)
 
 
 def _start(instance: Instance, database: LabDatabase, software: Path, user: ServerUser) -> None:
     database.make_credentials(instance)
+    database.write_tools(instance, software)
+    provide(instance, database)
     for node in instance.all_processes:
-        create_and_launch(Place(instance, node, software, user), database)
+        create_and_launch(instance, node)
         instance.write()
         wait_until_others_may_start(instance, node, database)
     for node in instance.nodes:
@@ -441,56 +530,31 @@ def _start(instance: Instance, database: LabDatabase, software: Path, user: Serv
         database.join(instance, software, user)
 
 
-def _remove(instance: Instance) -> None:
-    """Ends an instance's processes and removes its folder. What it stored is lost, so nothing is waited for."""
-    found = {process.pid: process for process in processes.processes_of(instance.folder)}
-    for node in instance.all_processes:
-        if process := node.find():
-            found[process.pid] = process
-    processes.end(list(found.values()), signal=LAB_SERVERS[instance.database].stop_signal, patience_s=STOP_WITHIN_S)
-    remove_group(instance.limits)
-    shutil.rmtree(instance.folder, ignore_errors=True)
+def server_processes(instance: Instance) -> dict[str, WatchedProcess]:
+    """The main process of each node that runs, and the coordinator, by a name for reports. Raises LostHostError."""
+    return {
+        process_name(instance, node): WatchedProcess(node.process, host_of(instance, node))
+        for node in instance.all_processes
+        if node.process is not None and runs(instance, node)
+    }
 
 
-def _remove_folder(folder: Path) -> None:
-    """A folder without a sound record: its processes are known by their environment alone."""
-    processes.end(processes.processes_of(folder), signal=15, patience_s=STOP_WITHIN_S)
-    shutil.rmtree(folder, ignore_errors=True)
-
-
-def _folders() -> list[Path]:
-    return [folder for folder in sorted(instances_folder().iterdir()) if folder.is_dir()]
-
-
-def _sound_instances() -> list[Instance]:
-    sound = []
-    for folder in _folders():
-        with contextlib.suppress(FailedError, UsageError):
-            if (folder / RECORD_FILE).exists():
-                sound.append(find_instance(folder.name))
-    return sound
-
-
-def server_processes(instance: Instance) -> dict[str, psutil.Process]:
-    """The main process of each node, and the coordinator, by a name for reports."""
-    found = {}
-    for node in instance.all_processes:
-        if process := node.find():
-            found[process_name(instance, node)] = process
-    return found
+def server_process(instance: Instance, node: Node) -> WatchedProcess | None:
+    """The main process of a node as the record has it, whether it runs or not; None of one that was never started."""
+    return WatchedProcess(node.process, host_of(instance, node)) if node.process else None
 
 
 def instance_at(url: str) -> Instance | None:
     """The instance whose server a target's URL names by an address of its own; None when it is no server of the lab."""
-    hosts = set(url.partition("://")[2].partition("?")[0].partition("/")[0].split(","))
+    named = set(url.partition("://")[2].partition("?")[0].partition("/")[0].split(","))
     # Instances that started with the data of a kept one have its addresses.
-    others = (instance for instance in _sound_instances() if instance.state != "kept")
-    return next((instance for instance in others if hosts & {f"{node.host}:{node.port}" for node in instance.nodes}), None)
+    others = (instance for instance in sound_instances() if instance.state != "kept")
+    return next((instance for instance in others if named & {f"{node.host}:{node.port}" for node in instance.nodes}), None)
 
 
 def process_ids(instance: Instance) -> list[int]:
-    """The processes of an instance that are in this machine's process table, whatever its record says."""
-    return sorted(process.pid for process in processes.processes_of(instance.folder))
+    """The processes of an instance that are in the process tables of its machines, whatever its record says. Raises LostHostError."""
+    return [pid for place in (HERE, *hosts_of(instance)) for pid in place.call(process_ids_here, instance.name)]
 
 
 def process_name(instance: Instance, node: Node) -> str:

@@ -128,7 +128,12 @@ def of_more_nodes(limits_: Limits, before: int, nodes: int) -> Limits:
     """The limits of a cluster that has another number of nodes: what one may use stays the same. Raises FailedError where the kernel refuses."""
     if limits_.memory_bytes is None or before == nodes:
         return limits_
-    changed = limits_.model_copy(update={"memory_bytes": limits_.memory_bytes * nodes // before})
+    return with_memory(limits_, limits_.memory_bytes * nodes // before)
+
+
+def with_memory(limits_: Limits, memory_bytes: int) -> Limits:
+    """The limits with another memory, which is kept from now on. Raises FailedError where the kernel refuses."""
+    changed = limits_.model_copy(update={"memory_bytes": memory_bytes})
     apply_memory(changed)
     return changed
 

@@ -1,19 +1,13 @@
-"""One node of an instance: its process is started, waited for until it answers, and ended."""
+"""One node of an instance: its process is started, waited for until it answers, and ended, on the machine that it is on."""
 
-import contextlib
-import shutil
 import time
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Sequence
 
 from sensorbench.errors import FailedError
-from sensorbench.lab import addresses, isolation, processes
-from sensorbench.lab.database import LabDatabase, Place
-from sensorbench.lab.instance import COORDINATOR, Instance, Node, find_instance
-from sensorbench.lab.kept_data import take_data
-from sensorbench.lab.limits import enter_group
-from sensorbench.lab.processes import ProcessId
-from sensorbench.lab.state_dirs import ServerUser
+from sensorbench.lab import addresses, at_node, isolation
+from sensorbench.lab.database import LabDatabase
+from sensorbench.lab.instance import COORDINATOR, Instance, Node
+from sensorbench.lab.placement import host_of, runs
 
 STOP_WITHIN_S = 20.0
 # One whose data are needed again may write for longer what it has in memory.
@@ -31,39 +25,26 @@ def planned_coordinator(cluster: int, database: LabDatabase) -> Node | None:
     return Node(number=COORDINATOR, host=host, port=database.coordinator_port)
 
 
-def create_and_launch(place: Place, database: LabDatabase) -> None:
-    """Makes the folder of a node, sets it up and starts its process."""
-    place.folder.mkdir(mode=0o700)
-    place.user.owns(place.folder)
-    database.set_up(place)
-    if place.instance.data_of is not None:
-        take_data(place, find_instance(place.instance.data_of), database)
-    launch(place, database)
+def create_and_launch(instance: Instance, node: Node, joining: Sequence[Node] = ()) -> None:
+    """Makes the folder of a node, sets it up and starts its process. `joining`: the nodes that join a cluster at the same time, this one among
+    them; none where it is started with its cluster.
+    """
+    part = instance.part_on(node.placed_on)
+    node.process = host_of(instance, node).call(at_node.create_and_launch, part, node.number, tuple(joining))
 
 
-def start_coordinator_again(instance: Instance, database: LabDatabase, software: Path, user: ServerUser) -> None:
+def start_coordinator_again(instance: Instance, database: LabDatabase) -> None:
     """Starts what the nodes need beside them, if they do and it is down."""
     coordinator = instance.coordinator
-    if coordinator is not None and coordinator.find() is None:
-        launch(Place(instance, coordinator, software, user), database)
+    if coordinator is not None and not runs(instance, coordinator):
+        launch(instance, coordinator)
         instance.write()
         wait_until_others_may_start(instance, coordinator, database)
 
 
-def launch(place: Place, database: LabDatabase) -> None:
+def launch(instance: Instance, node: Node) -> None:
     """Starts the process of a node that is set up, within the limits of its instance."""
-    limits_ = place.instance.limits
-    with isolation.entered(place.instance) if database.is_isolated else contextlib.nullcontext():
-        started = processes.start(
-            database.command(place),
-            instance=place.instance.folder,
-            folder=place.folder,
-            user=place.user,
-            environment=database.environment_of(place),
-            cpus=limits_.cpus if limits_.cpus_by == "affinity" else None,
-        )
-    place.node.process = ProcessId.of(started.pid)
-    enter_group(limits_, started.pid)
+    node.process = host_of(instance, node).call(at_node.launch, instance.part_on(node.placed_on), node.number)
 
 
 def wait_until_others_may_start(instance: Instance, node: Node, database: LabDatabase) -> None:
@@ -76,7 +57,7 @@ def wait_until_others_may_start(instance: Instance, node: Node, database: LabDat
 
 
 def wait_until_ready(instance: Instance, node: Node, database: LabDatabase, report: Report | None = None) -> None:
-    """Waits until a node answers as a target does."""
+    """Waits until a node answers as a target does, to whom asks from here."""
     _wait_until(instance, node, database, database.readiness(instance, node), report)
 
 
@@ -84,20 +65,18 @@ def _wait_until(
     instance: Instance, node: Node, database: LabDatabase, problem: Callable[[], str], report: Report | None = None
 ) -> None:
     """Waits until a node has no problem any more. Raises FailedError with what its log says."""
-    log = instance.node_folder(node) / "server.log"
     start_s = reported_s = time.monotonic()
     while True:
         for needed in (node, instance.coordinator):
-            if needed is not None and needed.find() is None:
-                words = database.log_tail(instance.node_folder(needed) / "server.log")
-                raise FailedError(f"{instance.name}: the server ended while it started: {words}")
+            if needed is not None and not runs(instance, needed):
+                raise FailedError(f"{_named(instance, needed)}: the server ended while it started: {_log_tail(instance, needed)}")
         why = problem()
         if not why:
             return
         now_s = time.monotonic()
         if now_s - start_s > database.ready_within_s:
             raise FailedError(
-                f"{instance.name} does not answer after {database.ready_within_s:g} s ({why}): {database.log_tail(log)}"
+                f"{_named(instance, node)} does not answer after {database.ready_within_s:g} s ({why}): {_log_tail(instance, node)}"
             )
         if report and now_s - reported_s > _REPORT_EVERY_S:
             report(database.progress(instance, node, database.user()))
@@ -105,13 +84,21 @@ def _wait_until(
         time.sleep(_ASK_EVERY_S)
 
 
-def end_and_remove_node(instance: Instance, node: Node, database: LabDatabase) -> None:
+def _named(instance: Instance, node: Node) -> str:
+    """An instance, with the host where something is wrong."""
+    return f"{instance.name}, node {node.number} on host {node.placed_on}" if node.placed_on else instance.name
+
+
+def _log_tail(instance: Instance, node: Node) -> str:
+    return host_of(instance, node).call(at_node.log_tail, instance.part_on(node.placed_on), node.number)
+
+
+def end_and_remove_node(instance: Instance, node: Node) -> None:
     """Ends a node and removes its folder."""
-    end_process(node, database)
-    shutil.rmtree(instance.node_folder(node), ignore_errors=True)
+    end_process(instance, node)
+    host_of(instance, node).call(at_node.remove_folder, instance.part_on(node.placed_on), node.number)
 
 
-def end_process(node: Node, database: LabDatabase, patience_s: float = STOP_WITHIN_S) -> None:
+def end_process(instance: Instance, node: Node, patience_s: float = STOP_WITHIN_S) -> None:
     """Ends the process of a node and its children, if it has one: asked first, killed after a while."""
-    if process := node.find():
-        processes.end([process, *process.children(recursive=True)], signal=database.stop_signal, patience_s=patience_s)
+    host_of(instance, node).call(at_node.end, node.process, instance.database, patience_s)

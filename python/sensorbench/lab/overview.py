@@ -2,19 +2,26 @@
 
 from typing import NotRequired, TypedDict
 
+from sensorbench.errors import LostHostError
 from sensorbench.lab import isolation
+from sensorbench.lab.at_node import node_usage
 from sensorbench.lab.instance import Instance, Node
 from sensorbench.lab.lab import url_of
+from sensorbench.lab.placement import host_of
 from sensorbench.lab.registry import LAB_SERVERS
 from sensorbench.lab.software import Source
 
 
 class NodeStatus(TypedDict):
-    """How a node does; of one that runs its process and those below it, with what the server says itself if it was asked."""
+    """How a node does; of one that runs its process and those below it, with what the server says itself if it was asked. Of one on a host that is
+    gone it is not known whether it runs: `runs` is None, and `unknown` says why.
+    """
 
     number: int
     address: str
-    runs: bool
+    host: NotRequired[str]
+    runs: bool | None
+    unknown: NotRequired[str]
     server: NotRequired[dict[str, str]]
     pid: NotRequired[int]
     memory_bytes: NotRequired[int]
@@ -41,35 +48,49 @@ def status(instance: Instance, *, ask_servers: bool = False) -> InstanceStatus:
     """How an instance does: each node's process, memory and CPU time, and what the servers say themselves if they are asked."""
     database = LAB_SERVERS[instance.database]
     statuses = database.node_status(instance, database.user()) if ask_servers else {}
-    nodes = [_shown(node, statuses.get(node.number)) for node in instance.nodes]
-    runs = sum(node["runs"] for node in nodes)
+    nodes = [_shown(instance, node, statuses.get(node.number)) for node in instance.nodes]
     found: InstanceStatus = {
         "name": instance.name,
         "database": instance.database,
         "version": instance.version,
-        "state": instance.state if runs == len(nodes) else f"{runs} of {len(nodes)} nodes run",
+        "state": _state(instance, nodes),
         "url": url_of(instance),
-        "log": str(instance.log),
+        "log": instance.shown_log,
         "stays": instance.stays,
         "settings": instance.shown_settings,
         "limits": instance.limits.model_dump(),
         "nodes": nodes,
     }
     if instance.coordinator:
-        found["coordinator"] = _shown(instance.coordinator, None)
+        found["coordinator"] = _shown(instance, instance.coordinator, None)
     return found
 
 
-def _shown(node: Node, statuses: dict[str, str] | None) -> NodeStatus:
-    process = node.find()
-    shown: NodeStatus = {"number": node.number, "address": f"{node.host}:{node.port}", "runs": process is not None}
+def _state(instance: Instance, nodes: list[NodeStatus]) -> str:
+    """The state, or how many nodes run, and of how many that is not known."""
+    running = sum(node["runs"] is True for node in nodes)
+    unknown = sum(node["runs"] is None for node in nodes)
+    if running == len(nodes) or instance.state == "being removed":
+        return instance.state
+    return f"{running} of {len(nodes)} nodes run{f', {unknown} unknown' if unknown else ''}"
+
+
+def _shown(instance: Instance, node: Node, statuses: dict[str, str] | None) -> NodeStatus:
+    shown: NodeStatus = {"number": node.number, "address": f"{node.host}:{node.port}", "runs": None}
+    if node.placed_on:
+        shown["host"] = node.placed_on
     if statuses is not None:
         shown["server"] = statuses
-    if process is not None:
-        family = [process, *process.children(recursive=True)]
-        shown["pid"] = process.pid
-        shown["memory_bytes"] = sum(item.memory_info().rss for item in family)
-        shown["cpu_s"] = sum(sum(item.cpu_times()[:2]) for item in family)
+    try:
+        used = host_of(instance, node).call(node_usage, node.process)
+    except LostHostError as error:
+        shown["unknown"] = str(error)
+        return shown
+    shown["runs"] = used is not None
+    if used is not None:
+        shown["pid"] = used.pid
+        shown["memory_bytes"] = used.memory_bytes
+        shown["cpu_s"] = used.cpu_s
     return shown
 
 

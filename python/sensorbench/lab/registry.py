@@ -67,6 +67,11 @@ def clusters() -> list[str]:
     return [name for name, database in LAB_DATABASES.items() if isinstance(database, LabCluster)]
 
 
+def databases_on_hosts() -> list[str]:
+    """The kinds of database whose nodes may be on hosts."""
+    return [name for name, database in LAB_DATABASES.items() if database.runs_on_hosts]
+
+
 def keeps_data(name: str) -> bool:
     """Whether nodes of a kind of database can start with the data of others."""
     return name in LAB_DATABASES and LAB_DATABASES[name].kept_files is not None

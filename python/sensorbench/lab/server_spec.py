@@ -24,3 +24,5 @@ class ServerSpec:
     beside: str | None = None
     # The name of an instance that was kept (`lab.keep`): its nodes' addresses and data are those of the new ones, which are set otherwise.
     data_of: str | None = None
+    # Where its nodes are placed, in the words of `--hosts`; on this machine if None.
+    hosts: str | None = None

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
-from sensorbench import __version__
+from sensorbench import __version__, lab
 from sensorbench.errors import UsageError
 from sensorbench.hosts.pool import HostPool
 from sensorbench.lifecycle.status import record_status
@@ -142,7 +142,7 @@ def run(
     if before is not None and before.state == "running" and before.process != Process.this():
         raise UsageError(f"--resume: another process is writing into {folder}; wait until it has ended")
     owner = Owner.of(before.id if before else new_id(), folder)
-    with benchmark.hosts(plan) or nullcontext(), benchmark.servers(plan, progress) as servers:
+    with benchmark.hosts(plan) or nullcontext() as hosts, lab.lent(hosts), benchmark.servers(plan, progress) as servers:
         _log.info("check the plan at its targets")
         benchmark.check(plan, servers, owner)
         manifest = _manifest(benchmark, benchmark.describe(plan, servers), owner, folder)

@@ -67,6 +67,7 @@ def servers(environment: Environment, when: str = "") -> list[tuple[str, str]]:
         (
             name,
             f"{server['database']} {server['version']}, {server['nodes']} node{'s' if server['nodes'] != 1 else ''}{when}"
+            + (f", on {', '.join(hosts)}" if (hosts := server.get("hosts")) else "")
             + "".join(f", {key}={value}" for key, value in server["settings"].items()),
         )
         for name, server in environment.get("servers", {}).items()

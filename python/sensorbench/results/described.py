@@ -125,6 +125,8 @@ class DescribedServer(TypedDict):
     server_user: str | None
     # The instance with whose data its nodes started; null, or not there, where they started empty.
     data_of: NotRequired[str | None]
+    # The host of each of its nodes; none, or not there, where they were on the client's machine.
+    hosts: NotRequired[list[str]]
 
 
 class DescribedSpark(TypedDict, total=False):

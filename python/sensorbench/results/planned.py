@@ -156,6 +156,10 @@ class ElasticityWorkload(SummaryPart):
         description="What of that a node takes with its settings before there are any data, so that data have the rest; null where it is not known.",
     )
     seed: int
+    generators: int = Field(default=1, description="How many load generators shared the requests.")
+    hosts: list[str] = Field(
+        default=[], description="The hosts of load generators; none where they were processes of the client's machine."
+    )
 
 
 class PlannedElasticity(SummaryPart):

@@ -10,8 +10,8 @@ from .client_health import (
 from .comparison import DATA_FOLDER, Comparison, ConnectedComparison, StallTest, ValidatedComparison
 from .drive import run_plan, write_started
 from .experiment_file import ExperimentFile, load_experiment, plan_experiment
-from .generators.options import GeneratorOptions
 from .freshness import FreshnessWatch
+from .generators.options import MAX_GENERATORS, GeneratorOptions
 from .generators.shared_run import GENERATOR
 from .generators.sharing import ALONE, LoadGenerators, check_can_share, check_can_share_operations, load_generators
 from .jobs import LiveJobs, live_jobs
@@ -30,6 +30,7 @@ from .options import (
     ChangeOptions,
     ClusterOptions,
     ExperimentOptions,
+    HostOptions,
     RankingOptions,
     Rate,
     RateOptions,
@@ -60,6 +61,8 @@ from .variants import (
     make_variants,
     parse_target,
     place_of,
+    placed_on,
+    require_on,
     started_target,
 )
 from .versions import lab_takes
@@ -75,6 +78,7 @@ __all__ = [
     "KEY",
     "MAX_CONCURRENCY",
     "MAX_CONCURRENCY_EMBEDDED",
+    "MAX_GENERATORS",
     "READ",
     "SERVER_URL",
     "VALUE",
@@ -91,6 +95,7 @@ __all__ = [
     "FeedEnd",
     "FreshnessWatch",
     "GeneratorOptions",
+    "HostOptions",
     "Length",
     "LengthOrNone",
     "LiveFeed",
@@ -164,6 +169,7 @@ __all__ = [
     "parse_target",
     "pilot_folder",
     "place_of",
+    "placed_on",
     "plan_experiment",
     "plan_operations",
     "planned_operation",
@@ -171,6 +177,7 @@ __all__ = [
     "prepare_tables",
     "publish_stored",
     "published_to",
+    "require_on",
     "response_of",
     "run_manifest",
     "run_plan",

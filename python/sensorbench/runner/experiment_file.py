@@ -19,7 +19,7 @@ from sensorbench.runner.generators.sharing import load_generators
 from sensorbench.runner.options import BlockOptions
 from sensorbench.runner.registers import operations_with_registers
 from sensorbench.runner.sweep import swept
-from sensorbench.runner.variants import VariantSpec, make_variants, parse_target
+from sensorbench.runner.variants import VariantSpec, make_variants, parse_target, placed_on
 from sensorbench.runner.workload import Workload
 from sensorbench.schemas import load_operations, load_schema
 from sensorbench.schemas.operations import operations_file
@@ -142,7 +142,7 @@ def plan_experiment(
     specs = []
     for number, entry in enumerate(file.target):
         try:
-            target = parse_target(entry.url)
+            target = placed_on(parse_target(entry.url), generators.hosts)
         except UsageError as error:
             raise toml_file.error_at(path, f"target[{number}].url", str(error)) from None
         schema = load_schema(

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 import psutil
 
+from sensorbench import lab
 from sensorbench.errors import FailedError, InterruptedRunError, UsageError
 from sensorbench.runner.live import CpuPoint, EventPoint, IntervalPoint, LiveFeed, RunBegin, RunEnd, RunProgress, current_feed
-from sensorbench.runner.monitor import CLIENT, EVERY_S
-from sensorbench.runner.process_usage import cpu_s
+from sensorbench.runner.monitor import CLIENT, EVERY_S, this_process
 
 # The processes whose CPU time is shown, by name, as they are now.
-Processes = Callable[[], Mapping[str, psutil.Process]]
+Processes = Callable[[], Mapping[str, lab.WatchedProcess]]
 
 
 @dataclass
@@ -127,7 +127,7 @@ def _sampled(jobs: LiveJobs, processes: Processes) -> Iterator[None]:
         while not ended.wait(EVERY_S):
             # One that has just ended or is being started is sampled the next time.
             with suppress(FailedError, UsageError, psutil.Error):
-                jobs.add_cpu(list(_points(before, {CLIENT: psutil.Process(), **processes()}, time.monotonic() - start_s)))
+                jobs.add_cpu(list(_points(before, {CLIENT: this_process(), **processes()}, time.monotonic() - start_s)))
 
     thread = threading.Thread(target=sample, name="live jobs", daemon=True)
     thread.start()
@@ -138,10 +138,13 @@ def _sampled(jobs: LiveJobs, processes: Processes) -> Iterator[None]:
         thread.join(timeout=5.0)
 
 
-def _points(before: dict[str, tuple[float, float]], processes: Mapping[str, psutil.Process], now_s: float) -> Iterator[CpuPoint]:
+def _points(
+    before: dict[str, tuple[float, float]], processes: Mapping[str, lab.WatchedProcess], now_s: float
+) -> Iterator[CpuPoint]:
     """How fast CPU time grew since the reading before; `before` has times and CPU times, and gets those of now."""
     for name, process in processes.items():
-        used_s, (last_s, last_used_s) = cpu_s(process, with_children=name != CLIENT), before.get(name, (now_s, 0.0))
+        used = process.usage()
+        used_s, (last_s, last_used_s) = used.cpu_s if used else 0.0, before.get(name, (now_s, 0.0))
         before[name] = now_s, used_s
         if now_s > last_s:
             yield CpuPoint(time_s=now_s, process=name, cpus=max(0.0, used_s - last_used_s) / (now_s - last_s))

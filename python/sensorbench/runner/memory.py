@@ -27,13 +27,16 @@ def min_available() -> int:
 
 
 class MemoryGuard:
-    """Watches memory and disk of this machine while a variant is loaded, and what its rows will need in the end."""
+    """Watches memory and disk of this machine while a variant is loaded, and what its rows will need in the end. Of data that come to lie on hosts,
+    that is not known.
+    """
 
     def __init__(self, variant: Variant, rows: int) -> None:
         self._variant = variant
         self._rows = rows
         self._before = psutil.virtual_memory().available
-        is_of_lab = variant.target.place in {"started", "lab"}
+        instance = lab.instance_at(variant.url) if variant.target.place in {"started", "lab"} and variant.url else None
+        is_of_lab = instance is not None and instance.hosts is None
         in_memory = variant.target.database.in_memory
         self._lies_in_memory = in_memory and is_of_lab
         self._disk = lab.instances_folder() if is_of_lab and not in_memory else None

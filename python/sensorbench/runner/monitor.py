@@ -1,20 +1,19 @@
 """What the client and the servers use while a run goes on, and what the server says of itself, on the run's clock."""
 
 import json
+import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from typing import NamedTuple
-
-import psutil
 
 from sensorbench import lab
 from sensorbench._engine import Target
-from sensorbench.errors import EngineError, FailedError, UsageError
+from sensorbench.errors import EngineError, FailedError, LostHostError, UsageError
 from sensorbench.results.engine_report import EngineRun
 from sensorbench.results.writer import ResourceRow, StatusRow
 from sensorbench.runner.generators.shared_run import SharedRun
-from sensorbench.runner.process_usage import ProcessUsage, cpu_s, usage_of
 
 EVERY_S, ELSEWHERE_EVERY_S = 1.0, 5.0
 CLIENT = "client"
@@ -37,10 +36,12 @@ class Watcher:
 
     Of a target that is one of these servers, which are the lab's, the table `status` has also what the lab knows of it. `insight` is what else
     there is to know of servers; it is asked less often, since that may take a connection to each node.
+
+    A host that is lost meanwhile is not asked again: nothing more is known of its nodes, which is an event of the run.
     """
 
     def __init__(
-        self, target: Target, servers: Mapping[str, psutil.Process], insight: Callable[[], Mapping[str, float]] | None = None
+        self, target: Target, servers: Mapping[str, lab.WatchedProcess], insight: Callable[[], Mapping[str, float]] | None = None
     ) -> None:
         self._run: EngineRun | None = None
         self._target = target
@@ -48,7 +49,8 @@ class Watcher:
         self._measured = lab.instance_at(target.url) if servers else None
         # What the names of a node's figures begin with, by the name of its process.
         self._prefixes = {known.name: known.prefix for known in self._nodes_now()}
-        self._processes = {CLIENT: psutil.Process(), **servers}
+        self._processes = {CLIENT: this_process(), **servers}
+        self._lost_hosts: set[str] = set()
         self._asks = True
         self._resources: list[ResourceRow] = []
         self._status: list[StatusRow] = []
@@ -60,7 +62,9 @@ class Watcher:
         self._ask_lab()
         self._ask_elsewhere()
         self._used_cpu_s: dict[str, float] = {}
-        self._start_cpu_s = {name: self._cpu_s(name, process) for name, process in self._processes.items()}
+        self._start_cpu_s = {
+            name: used.cpu_s if (used := self._usage(process)) else 0.0 for name, process in self._processes.items()
+        }
 
     @contextmanager
     def watching(self, run: EngineRun) -> Iterator[None]:
@@ -116,8 +120,35 @@ class Watcher:
     def _ask_lab(self) -> None:
         reported: dict[str, float] = {}
         for known in self._nodes_now():
-            reported |= {f"{known.prefix}{name}": value for name, value in lab.insight(known.instance, known.node).items()}
+            reported |= {f"{known.prefix}{name}": value for name, value in self._insight_of(known).items()}
         self._report(reported)
+
+    def _insight_of(self, known: _Known) -> Mapping[str, float]:
+        if known.node.placed_on in self._lost_hosts:
+            return {}
+        try:
+            return lab.insight(known.instance, known.node)
+        except LostHostError as error:
+            self._lose(known.node.placed_on, error)
+            return {}
+
+    def _usage(self, process: lab.WatchedProcess) -> lab.ProcessUsage | None:
+        if process.host.name in self._lost_hosts:
+            return None
+        try:
+            return process.usage()
+        except LostHostError as error:
+            self._lose(process.host.name, error)
+            return None
+
+    def _lose(self, host: str, error: LostHostError) -> None:
+        """Two threads ask hosts; the first that finds one lost says so."""
+        with self._lock:
+            if host in self._lost_hosts:
+                return
+            self._lost_hosts.add(host)
+        if self._run is not None:
+            self._run.annotate(f"host {host} is lost: nothing more is known of its nodes ({error})")
 
     def _nodes_now(self) -> list[_Known]:
         """The nodes that the measured server has by now. Those that it had at the beginning keep their names, also if one was alone then."""
@@ -136,11 +167,14 @@ class Watcher:
         process before has ended.
         """
         for known in self._nodes_now():
-            process = known.node.find()
-            if process is not None and process != self._processes.get(known.name):
+            process = lab.server_process(known.instance, known.node)
+            if process is not None and process.process != self._process_of(known.name):
                 self._prefixes[known.name] = known.prefix
                 self._processes[known.name] = process
                 self._start_cpu_s[known.name] = -self._used_cpu_s.get(known.name, 0.0)
+
+    def _process_of(self, name: str) -> object:
+        return self._processes[name].process if name in self._processes else None
 
     def _read(self) -> None:
         self._meet_newcomers()
@@ -162,24 +196,19 @@ class Watcher:
             if row.process in self._prefixes and (value := getattr(row, column)) is not None
         }
 
-    def _usages(self) -> Iterator[tuple[str, ProcessUsage | None]]:
-        """What processes of this machine use, and load generators wherever they are, by their names."""
+    def _usages(self) -> Iterator[tuple[str, lab.ProcessUsage | None]]:
+        """What processes use, and load generators, wherever they are, by their names."""
         for name, process in self._processes.items():
-            # Servers that the client started are its children.
-            yield name, usage_of(process, with_children=name != CLIENT)
+            yield name, self._usage(process)
         if isinstance(self._run, SharedRun):
             yield from self._run.usages().items()
 
-    def _row(self, name: str, usage: ProcessUsage | None, time_ns: int) -> ResourceRow | None:
+    def _row(self, name: str, usage: lab.ProcessUsage | None, time_ns: int) -> ResourceRow | None:
         if usage is None:
             return None
         # A load generator is met when its run begins.
         start_cpu_s = self._start_cpu_s.setdefault(name, usage.cpu_s)
         return ResourceRow(time_ns=time_ns, process=name, **usage._replace(cpu_s=usage.cpu_s - start_cpu_s)._asdict())
-
-    @staticmethod
-    def _cpu_s(name: str, process: psutil.Process) -> float:
-        return cpu_s(process, with_children=name != CLIENT)
 
     def _ask(self) -> None:
         """What the server counts. One that does not answer any more is not asked again; the run itself tells what is wrong."""
@@ -209,3 +238,8 @@ def _as_it_is_now(instance: lab.Instance) -> lab.Instance:
 
 def _status_rows(time_ns: int, status: Mapping[str, float]) -> list[StatusRow]:
     return [StatusRow(time_ns, name, value) for name, value in status.items()]
+
+
+def this_process() -> lab.WatchedProcess:
+    """The client. Servers that it started are its children, and what they use is theirs."""
+    return replace(lab.WatchedProcess.of(os.getpid()), with_children=False)

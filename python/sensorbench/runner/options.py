@@ -52,6 +52,15 @@ def _size(text: str) -> int:
     return lab.parse_memory(text, "--server-memory")
 
 
+class HostOptions(OptionModel):
+    """Where the nodes of servers that are started are."""
+
+    hosts: str | None = option(
+        None,
+        "Hosts that get the nodes of each server that is started, round robin: hosts.toml, ssh://a,ssh://b or local:3. Without it, they are on this machine.",
+    )
+
+
 class ServerMemoryOptions(OptionModel):
     """The memory that each server may use: the same for all of them. Only servers that the lab starts can be given it."""
 

@@ -19,7 +19,8 @@ from sensorbench.schemas.schema_file import SchemaFile
 Entry = TypeVar("Entry")
 
 REGISTERS = "registers"
-WRITE, READ = "write_register", "read_register"
+WRITE = "write_register"
+READ = "read_register"
 KEY, VALUE = "key", "value"
 # Keys of a run, and runs of a second, are fewer.
 _KEYS_OF_A_RUN, _RUNS = 1000, 1000

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal
 
-import psutil
 import pyarrow as pa
 
+from sensorbench import lab
 from sensorbench._engine import Run, Target
 from sensorbench.errors import FailedError, LostGeneratorError
 from sensorbench.interrupts import check, held_back, let_through
@@ -127,7 +127,7 @@ def run_and_write(
     target: Target,
     start: Callable[[], EngineRun],
     writer: RunWriter,
-    servers: Mapping[str, psutil.Process],
+    servers: Mapping[str, lab.WatchedProcess],
     on_snapshot: Observer,
     at_end: Callable[[EngineRun, bool], None],
     insight: Callable[[], Mapping[str, float]] | None = None,

@@ -34,9 +34,13 @@ class Servers:
             for variant in variants
         ]
 
-    def processes(self) -> dict[str, psutil.Process]:
+    def processes(self) -> dict[str, lab.WatchedProcess]:
         """The processes of all servers that are up, by name."""
         return {name: process for instance in self.instances.values() for name, process in lab.server_processes(instance).items()}
+
+    def memory_bytes(self) -> int:
+        """Bytes that the processes of all servers have in memory."""
+        return sum(used.memory_bytes for process in self.processes().values() if (used := process.usage()))
 
     def restart(self) -> None:
         """Ends all servers that were started here or are the lab's, and starts them again with their data."""
@@ -73,6 +77,7 @@ class Servers:
                 "memory_by": instance.limits.memory_by,
                 "server_user": instance.server_user,
                 "data_of": instance.data_of,
+                "hosts": [node.placed_on for node in instance.nodes if node.placed_on],
             }
             for text, instance in self.instances.items()
         }
@@ -151,11 +156,12 @@ def spec_of(target: TargetSpec, cpus: "ServerCpus", resources: ServerResources) 
         target.database.name,
         nodes=target.nodes,
         settings=dict(target.server_settings),
-        cpus=cpus.of_servers,
+        cpus=cpus.of_servers if target.hosts is None else None,
         memory_bytes=resources.memory_bytes,
         fits_memory=True,
         stays=False,
         data_of=target.data_of,
+        hosts=target.hosts,
     )
 
 
@@ -168,8 +174,8 @@ class ServerCpus:
 
     @classmethod
     def of(cls, variants: list[Variant], *, pin: bool, resources: ServerResources) -> "ServerCpus":
-        """How the CPUs are divided: not where no server is started, and nothing is said."""
-        starts = any(variant.target.place == "started" for variant in variants)
+        """How the CPUs are divided: not where no server is started on this machine, and nothing is said."""
+        starts = any(variant.target.place == "started" and variant.target.hosts is None for variant in variants)
         return cls(*_shares(resources.cpus)) if starts and (pin or resources.cpus) else cls(None, None)
 
     def client(self) -> AbstractContextManager[None]:
@@ -178,8 +184,9 @@ class ServerCpus:
 
 
 def check_memory(specs: Mapping[str, lab.ServerSpec]) -> None:
-    """Raises UsageError where servers would not fit into the memory of this machine, even without data."""
-    needed = {server: of_server for server, spec in specs.items() if (of_server := lab.min_memory(spec)) is not None}
+    """Raises UsageError where servers would not fit into the memory of this machine, even without data. Hosts say that of their own nodes."""
+    here = {server: spec for server, spec in specs.items() if spec.hosts is None}
+    needed = {server: of_server for server, spec in here.items() if (of_server := lab.min_memory(spec)) is not None}
     room = psutil.virtual_memory().available - min_available()
     if sum(needed.values()) > room:
         listed = ", ".join(f"{server}: {of_server / 1e9:,.1f} GB" for server, of_server in needed.items())
@@ -206,6 +213,10 @@ def check_resources(resources: ServerResources, targets: Iterable[TargetSpec]) -
     """Raises UsageError where a target cannot be given resources, because it is not a server that the lab starts for this work."""
     flag = "--server-memory" if resources.memory_bytes else "--server-cpus"
     for target in targets if resources != ServerResources() else ():
+        if target.hosts is not None and resources.cpus is not None:
+            raise UsageError(
+                "--server-cpus divides the CPUs of this machine; of hosts, say it where they are named, and leave it out"
+            )
         if target.place == "folder":
             raise UsageError(f"{flag}: {target.label} runs within the client, and has no resources of its own; leave it out")
         if target.place != "started":

@@ -42,6 +42,8 @@ class TargetSpec:
     cluster: UserCluster | None = field(default=None, compare=False)
     # Of a server that the lab starts: the kept instance with whose data its nodes start.
     data_of: str | None = field(default=None, compare=False)
+    # Of a server that the lab starts: where its nodes are placed, in the words of `--hosts`; on this machine if None.
+    hosts: str | None = None
 
     @property
     def url_options(self) -> dict[str, str]:
@@ -336,6 +338,33 @@ def started_target(
     text = _joined(database, options)
     target = TargetSpec(text, databases()[database], "started", rest, system, nodes, tuple(server_settings.items()))
     return _loaded_by(target, loader) if loader else target
+
+
+def placed_on(target: TargetSpec, hosts: str | None) -> TargetSpec:
+    """The target with its nodes on hosts, if any are named, of which one may have nodes, and if the lab starts it and can have its nodes there. What else
+    hosts are named for does not suffer from it that a target stays where it is.
+    """
+    if hosts is None or target.place != "started" or target.database.name not in lab.databases_on_hosts():
+        return target
+    return replace(target, hosts=hosts) if lab.may_have_nodes(hosts) else target
+
+
+def require_on(target: TargetSpec, hosts: str | None) -> TargetSpec:
+    """The same, where hosts are named for nodes alone. Raises UsageError where the target's nodes cannot be there."""
+    if hosts is None:
+        return target
+    if target.place != "started":
+        raise UsageError(
+            f"--hosts: {target.label} is not started for this work, so its nodes are where they are; leave it out, or name one of "
+            f"{', '.join(lab.databases_on_hosts())}"
+        )
+    if target.database.name not in lab.databases_on_hosts():
+        raise UsageError(
+            f"--hosts: the lab starts {target.database.name} on this machine alone; expected one of {', '.join(lab.databases_on_hosts())}"
+        )
+    if not lab.may_have_nodes(hosts):
+        raise UsageError(f'--hosts {hosts}: no host has the role "node"; add it to the roles of one')
+    return replace(target, hosts=hosts)
 
 
 def _check_options(database: str, options: str) -> None:

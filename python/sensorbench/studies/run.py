@@ -27,6 +27,7 @@ from sensorbench.runner import (
     load_generators,
     make_variants,
     parse_target,
+    placed_on,
     seconds,
     started_target,
     swept,
@@ -202,7 +203,7 @@ def _target(study: Study, text: str, nodes: int | None = None) -> TargetSpec:
 
 
 def _targets(study: Study, texts: Iterable[str], options: StudyOptions) -> list[TargetSpec]:
-    return [_target(study, text, options.nodes) for text in texts]
+    return [placed_on(_target(study, text, options.nodes), options.hosts) for text in texts]
 
 
 def _check_nodes(study: Study, options: StudyOptions, targets: Iterable[TargetSpec]) -> None:

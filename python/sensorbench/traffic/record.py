@@ -74,7 +74,9 @@ def _shown(target: str) -> str:
 def _of_the_lab(target: str, instance: lab.Instance) -> Recorder:
     if instance.database not in _OF_THE_LAB:
         raise UsageError(f"{target}: {instance.database} cannot be recorded; expected one of {', '.join(_OF_THE_LAB)}")
-    ended = next((node for node in instance.nodes if node.find() is None), None)
+    if instance.hosts is not None:
+        raise UsageError(f"{target}: its nodes are on hosts, and what they log is recorded of servers on this machine alone")
+    ended = next((node for node in instance.nodes if not lab.runs(instance, node)), None)
     if ended is not None:
         raise UsageError(f"{target}: node {ended.number} does not run; start it with: sensorbench lab up {instance.name}")
     return Recorder(instance.name, partial(_OF_THE_LAB[instance.database], instance))

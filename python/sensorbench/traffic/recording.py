@@ -27,7 +27,7 @@ def watch(instance: lab.Instance, duration_s: float, on_second: OnSecond) -> Non
 
 def check_runs(instance: lab.Instance, over_s: float) -> None:
     """Raises FailedError where a node does not run."""
-    ended = next((node for node in instance.nodes if node.find() is None), None)
+    ended = next((node for node in instance.nodes if not lab.runs(instance, node)), None)
     if ended is not None:
         raise FailedError(
             f"{instance.name} ended after {over_s:.0f} s of the recording; see {instance.node_folder(ended) / 'server.log'}"

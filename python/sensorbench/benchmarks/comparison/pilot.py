@@ -117,11 +117,6 @@ def run_pilot(
     return replace(measuring.found(), took_s=time.monotonic() - start_s)
 
 
-def _memory(servers: Servers) -> int:
-    """Bytes that the processes of servers have resident."""
-    return sum(process.memory_info().rss for process in servers.processes().values() if process.is_running())
-
-
 def _sizes(comparisons_at: ComparisonsAt, scale: float, folder: Path) -> tuple[_Size, _Size]:
     """The comparisons at two scales, the second of which has some times as many readings, if there are so many."""
     first = _opened(comparisons_at, min(scale, FIRST_SCALE), scale, folder)
@@ -274,7 +269,7 @@ class _Measuring:
                     self._measure_group(group, servers, now_s + max(0.0, until_s - now_s) * of_group / left, is_full)
                     self.start_s |= servers.start_s
                     self.server_bytes |= {
-                        server: _memory(Servers({server: instance})) for server, instance in servers.instances.items()
+                        server: Servers({server: instance}).memory_bytes() for server, instance in servers.instances.items()
                     }
             left -= of_group
 

@@ -55,7 +55,7 @@ class AllServers(Stages):
 
     def processes(self) -> dict[str, list[int]]:
         """The main process of each node."""
-        return {name: [process.pid] for name, process in self.connected.servers.processes().items()}
+        return {name: [process.process.pid] for name, process in self.connected.servers.processes().items()}
 
 
 class OneServer(Stages):

@@ -15,9 +15,11 @@ from sensorbench.results.engine_plan import KeptPlan
 from sensorbench.results.manifest import now
 from sensorbench.results.ownership import Claim, Owner
 from sensorbench.runner import (
+    ALONE,
     DATA_FOLDER,
     Comparison,
     ConnectedComparison,
+    LoadGenerators,
     MemoryGuard,
     Observer,
     Parameters,
@@ -53,8 +55,9 @@ LONGEST_S = 7 * 24 * 3600.0
 class Bench:
     """Loads the data, makes them more, and carries out runs."""
 
-    def __init__(self, spec: ElasticitySpec, folder: Path) -> None:
+    def __init__(self, spec: ElasticitySpec, folder: Path, generators: LoadGenerators = ALONE) -> None:
         self._spec = spec
+        self._generators = generators
         self._validated = validated(_comparison(spec, folder))
         self.variant = self._validated.comparison.variants[0]
         self._tables: list[PreparedTable] = []
@@ -147,6 +150,7 @@ class Bench:
             connected.servers,
             on_snapshot,
             number=number,
+            generators=self._generators,
             described=described,
             at_end=lambda run, is_complete: keep_history(connected, at, folder, run, plan, parameters, is_complete=is_complete),
         )

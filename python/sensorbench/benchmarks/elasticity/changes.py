@@ -8,8 +8,11 @@ from typing import Literal
 
 from sensorbench import lab
 from sensorbench.benchmarks.elasticity.clusters import ASKS_EVERY_S, Cluster, ExternalCluster, LabNodes
-from sensorbench.benchmarks.elasticity.faults import FAULTS, Fault
+from sensorbench.benchmarks.elasticity.faults import FAULTS, suffering, why_not
+from sensorbench.benchmarks.elasticity.faults import Kind as FaultKind
 from sensorbench.errors import UsageError
+from sensorbench.hosts.host import Host
+from sensorbench.lab import HERE
 from sensorbench.runner import seconds
 
 Kind = Literal["join", "leave", "kill", "pause", "partition", "slow-network", "slow-disk", "rolling-restart", "stay"]
@@ -127,16 +130,17 @@ def carry_out(change: Change, cluster: Cluster, annotate: Annotate) -> None:
 def check_can(change: Change, cluster: Cluster) -> None:
     """Raises UsageError for a change that cannot be made to a cluster."""
     if change.kind not in OF_ANY_CLUSTER:
-        _of_lab(change, cluster)
-        if reason := why_unavailable(change):
-            raise UsageError(f"--change {change.kind}: not available on this machine: {reason}")
+        for place in _of_lab(change, cluster).places:
+            if reason := why_unavailable(change, place):
+                where = f"host {place.name}" if place.name else "this machine"
+                raise UsageError(f"--change {change.kind}: not available on {where}: {reason}")
     elif isinstance(cluster, ExternalCluster):
         cluster.require_command(change.kind)
 
 
-def why_unavailable(change: Change) -> str | None:
-    """Why a fault cannot be had on this machine; None where it can, and of what is no fault."""
-    return FAULTS[change.kind].why_not(change.how) if change.kind in FAULTS else None
+def why_unavailable(change: Change, place: Host = HERE) -> str | None:
+    """Why a fault cannot be had on a machine; None where it can, and of what is no fault."""
+    return place.call(why_not, change.kind, place.address, change.how) if change.kind in FAULTS else None
 
 
 def _of_lab(change: Change, cluster: Cluster) -> LabNodes:
@@ -158,7 +162,7 @@ def _to_processes(change: Change, cluster: LabNodes, annotate: Annotate) -> None
     elif change.kind == "pause":
         _pause(change, cluster, annotate)
     elif change.kind in FAULTS:
-        _suffer(change, cluster, FAULTS[change.kind], annotate)
+        _suffer(change, cluster, change.kind, annotate)
     else:
         _restart_in_turn(cluster, annotate)
 
@@ -181,10 +185,10 @@ def _pause(change: Change, cluster: LabNodes, annotate: Annotate) -> None:
     annotate(f"node {number} goes on")
 
 
-def _suffer(change: Change, cluster: LabNodes, fault: Fault, annotate: Annotate) -> None:
+def _suffer(change: Change, cluster: LabNodes, kind: FaultKind, annotate: Annotate) -> None:
     number = lab.find_instance(cluster.name).nodes[-1].number
-    with fault.on_node(cluster.name, number, change.how):
-        annotate(f"node {number} {fault.annotation}")
+    with suffering(cluster.name, number, kind, change.how):
+        annotate(f"node {number} {FAULTS[kind].annotation}")
         _wait_while_away(change, cluster, number, annotate)
     annotate(f"node {number} is well again")
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from sensorbench import lab
 from sensorbench.errors import FailedError, UsageError
+from sensorbench.hosts.host import Host
 
 ASKS_EVERY_S = 1.0
 # So much of what a command said is told when it fails.
@@ -66,11 +67,11 @@ class LabNodes(Cluster):
 
     def add_node(self) -> str:
         """Starts one more node."""
-        return f"node {lab.add_node(self.name).number}"
+        return _placed(lab.add_node(self.name))
 
     def add_nodes(self, count: int) -> str:
         """Starts more nodes at the same time."""
-        return _named(node.number for node in lab.add_nodes(self.name, count))
+        return _listed([_placed(node) for node in lab.add_nodes(self.name, count)])
 
     def balance(self) -> None:
         """Orders it of the database."""
@@ -81,18 +82,24 @@ class LabNodes(Cluster):
         return f"node {lab.remove_node(self.name).number}"
 
     def send_to_last(self, wanted: signal.Signals) -> int:
-        """Sends a signal to the last node and all its processes; the node's number. Raises FailedError where it does not run."""
-        node = lab.find_instance(self.name).nodes[-1]
-        process = node.find()
-        if process is None:
-            raise FailedError(f"{self.name}: node {node.number} does not run")
-        for child in [process, *process.children(recursive=True)]:
-            child.send_signal(wanted)
-        return node.number
+        """Sends a signal to the last node and all its processes, where it is; the node's number. Raises FailedError where it does not run."""
+        number = lab.find_instance(self.name).nodes[-1].number
+        lab.signal_node(self.name, number, wanted)
+        return number
+
+    @property
+    def places(self) -> list[Host]:
+        """The machines that its nodes are on."""
+        return lab.places_of(lab.find_instance(self.name))
 
 
-def _named(numbers: Iterable[int]) -> str:
-    return f"nodes {', '.join(map(str, numbers))}"
+def _placed(node: lab.Node) -> str:
+    """What a node is called, with its host."""
+    return f"node {node.number} on {node.placed_on}" if node.placed_on else f"node {node.number}"
+
+
+def _listed(nodes: Iterable[str]) -> str:
+    return f"nodes {', '.join(node.removeprefix('node ') for node in nodes)}"
 
 
 @dataclass
@@ -129,7 +136,7 @@ class ExternalCluster(Cluster):
         with ThreadPoolExecutor(count) as commands:
             list(commands.map(lambda _: self._carry_out(option, command), range(count)))
         self.count += count
-        return _named(range(self.count - count + 1, self.count + 1))
+        return _listed(f"node {number}" for number in range(self.count - count + 1, self.count + 1))
 
     def balance(self) -> None:
         """That is up to the user's cluster, and its balancer."""

@@ -1,60 +1,110 @@
-"""What a node of the lab is made to suffer for a while: no packets come to it; few, late or not all of them; or its disk is slow."""
+"""What a node of the lab is made to suffer for a while: no packets come to it; few, late or not all of them; or its disk is slow. That is done on the
+machine that it is on.
+"""
 
 import re
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 from sensorbench import lab
 from sensorbench.benchmarks.elasticity import disk, network
 from sensorbench.errors import FailedError
-from sensorbench.lab import parse_memory
+from sensorbench.lab import is_loopback, parse_memory
+from sensorbench.lab.processes import ProcessId
 from sensorbench.lab.state_dirs import instances_folder
 
 Kind = Literal["partition", "slow-network", "slow-disk"]
 
 
 @dataclass(frozen=True)
+class Sufferer:
+    """A node on its own machine: its address, its process, and the folder of its instance. `process` is None for nobody, to see whether a fault can be
+    had there.
+    """
+
+    address: str
+    process: ProcessId | None
+    folder: Path
+
+
+@dataclass(frozen=True)
 class Fault:
     """`default`: what stands behind @ when nothing is said, and `form` and `expected` what may; `title` and `annotation` tell of it, with that in
-    braces; `on_node` makes a node suffer it, `on_nobody` no node, to see whether that can be had here.
+    braces; `of` makes a node suffer it.
     """
 
     summary: str
     title: str
     annotation: str
-    on_node: Callable[[str, int, str], AbstractContextManager[None]]
-    on_nobody: Callable[[str], AbstractContextManager[None]]
+    of: Callable[[Sufferer, str], AbstractContextManager[None]]
     default: str = ""
     form: re.Pattern[str] = re.compile("")
     expected: str = "nothing"
 
-    def why_not(self, how: str) -> str | None:
-        """Why it cannot be had on this machine; None where it can."""
-        try:
-            with self.on_nobody(how):
-                return None
-        except FailedError as error:
-            return str(error)
+
+@contextmanager
+def suffering(name: str, number: int, kind: Kind, how: str) -> Iterator[None]:
+    """Has a node of an instance suffer, on the machine that it is on.
+
+    Raises:
+        FailedError: where it does not run, or the machine does not permit that.
+        LostHostError: where its host is gone.
+
+    """
+    instance = lab.find_instance(name)
+    node = instance.node(number)
+    if node.process is None or not lab.runs(instance, node):
+        raise FailedError(f"{name}: node {number} does not run")
+    folder = instance.parts[node.placed_on].folder if node.placed_on in instance.parts else instance.folder
+    fault = lab.host_of(instance, node).keep(_Suffering, kind, Sufferer(node.host, node.process, folder), how)
+    try:
+        yield
+    finally:
+        fault.close()
 
 
-def recover() -> None:
-    """Takes away what work that was killed has left behind."""
-    network.recover()
+class _Suffering:
+    """A fault on this machine, from when it is made until it is closed."""
+
+    def __init__(self, kind: Kind, sufferer: Sufferer, how: str) -> None:
+        self._fault = FAULTS[kind].of(sufferer, how)
+        self._fault.__enter__()
+
+    def close(self) -> None:
+        """Ends it."""
+        self._fault.__exit__(None, None, None)
+
+
+def why_not(kind: Kind, address: str, how: str) -> str | None:
+    """Why a fault cannot be had on this machine; None where it can.
+
+    Args:
+        kind: which.
+        address: that of this machine among the hosts; empty if it is none.
+        how: what stands behind @.
+
+    """
+    nobody = Sufferer(network.NOBODY if is_loopback(address) else address, None, instances_folder())
+    try:
+        with FAULTS[kind].of(nobody, how):
+            return None
+    except FailedError as error:
+        return str(error)
+
+
+def recover(address: str = "") -> None:
+    """Takes away what work that was killed has left behind on this machine, for the lab's addresses here and the address of its servers."""
+    network.recover(address)
     disk.recover()
 
 
-def _host(name: str, number: int) -> str:
-    return next(node.host for node in lab.find_instance(name).nodes if node.number == number)
-
-
-def _disk_slowed(name: str, number: int, how: str) -> AbstractContextManager[None]:
-    instance = lab.find_instance(name)
-    found = next(node for node in instance.nodes if node.number == number).find()
-    if found is None:
-        raise FailedError(f"{name}: node {number} does not run")
-    return disk.slowed([found, *found.children(recursive=True)], instance.folder, parse_memory(how))
+def _disk_slowed(sufferer: Sufferer, how: str) -> AbstractContextManager[None]:
+    found = sufferer.process.find() if sufferer.process else None
+    processes = [] if found is None else [found, *found.children(recursive=True)]
+    return disk.slowed(processes, sufferer.folder, parse_memory(how))
 
 
 FAULTS: dict[Kind, Fault] = {
@@ -62,15 +112,13 @@ FAULTS: dict[Kind, Fault] = {
         summary="no packet comes to the last node for a time, not from clients and not from the others",
         title="a node was cut off",
         annotation="cut off",
-        on_node=lambda name, number, _: network.cut_off(_host(name, number)),
-        on_nobody=lambda _: network.cut_off(network.NOBODY),
+        of=lambda sufferer, _: network.cut_off(sufferer.address),
     ),
     "slow-network": Fault(
         summary="packets to and from the last node go at a rate (1mbit), are late (20ms) or get lost (2%) for a time",
         title="the network of a node was slow ({how})",
         annotation="is slow to reach",
-        on_node=lambda name, number, how: network.slowed(_host(name, number), how),
-        on_nobody=lambda how: network.slowed(network.NOBODY, how),
+        of=lambda sufferer, how: network.slowed(sufferer.address, how),
         default="1mbit",
         form=re.compile(r"[1-9]\d*([kmg]bit|ms)|[1-9]\d?%"),
         expected="a rate as 1mbit or 200kbit, a delay as 20ms, or a share as 2%",
@@ -79,8 +127,7 @@ FAULTS: dict[Kind, Fault] = {
         summary="the last node reads and writes so much a second (1M) on its disk for a time",
         title="the disk of a node was slow ({how} a second)",
         annotation="has a slow disk",
-        on_node=_disk_slowed,
-        on_nobody=lambda how: disk.slowed([], instances_folder(), parse_memory(how)),
+        of=_disk_slowed,
         default="1M",
         form=re.compile(r"[1-9]\d*[kKmMgG]"),
         expected="bytes a second as 500K or 1M",

@@ -1,10 +1,14 @@
-"""Troubles of the network for an address of the lab, where the machine permits them: no packets at all; few, late, or not all of them."""
+"""Troubles of the network for a loopback address of the lab, where the machine permits them: no packets at all; few, late, or not all of them.
+
+The address of a host that is a machine of its own is left alone: by it the host is reached, too, so that nobody could end its trouble.
+"""
 
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from sensorbench.errors import FailedError
+from sensorbench.lab import is_loopback
 
 # No node has this address.
 NOBODY = "127.77.0.1"
@@ -18,6 +22,7 @@ def cut_off(host: str) -> Iterator[None]:
     """An address to which no packet comes, not from clients and not from other nodes: connections that are open get no answer, new ones
     are refused. What was sent arrives late, when it is over. Raises FailedError where that is not permitted.
     """
+    _require_loopback(host)
     _route("add", host)
     try:
         yield
@@ -30,6 +35,7 @@ def slowed(host: str, how: str) -> Iterator[None]:
     """An address to and from which packets go, in the words of tc, at a rate in all (1mbit), each so much later (20ms), or with such a share
     of them lost (2%). Raises FailedError where that is not permitted, or is so already for an address.
     """
+    _require_loopback(host)
     _tc("qdisc", "add", "dev", "lo", "root", "handle", _QUEUE, "htb", "default", "1")
     try:
         for number, rate in (("1", _NO_LIMIT), ("2", how if how.endswith("bit") else _NO_LIMIT)):
@@ -44,14 +50,23 @@ def slowed(host: str, how: str) -> Iterator[None]:
         _remove_queue()
 
 
-def recover() -> None:
-    """Takes away what work that was killed has left behind."""
+def _require_loopback(host: str) -> None:
+    if not is_loopback(host):
+        raise FailedError(
+            f"{host} is no loopback address: its host would be cut off from the machine that should end that; expected hosts of this machine "
+            "(local:N), or a fault of another kind"
+        )
+
+
+def recover(address: str = "") -> None:
+    """Takes away what work that was killed has left behind at the lab's addresses, and at another one."""
     with suppress(FailedError):
         if f"htb {_QUEUE}" in _tc("qdisc", "show", "dev", "lo"):
             _remove_queue()
         rules = _ip("route", "show", "table", "local", "type", "blackhole")
-        for host in (line.split()[1] for line in rules.splitlines() if line.startswith(f"blackhole {_LAB}")):
-            _route("del", host)
+        for host in (line.split()[1] for line in rules.splitlines() if line.startswith("blackhole ")):
+            if host.startswith(_LAB) or host == address:
+                _route("del", host)
 
 
 def _route(what: str, host: str) -> None:

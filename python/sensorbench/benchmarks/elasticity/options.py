@@ -7,7 +7,9 @@ from sensorbench.lab import parse_memory
 from sensorbench.options import DEFAULT_SEED, option, parsed
 from sensorbench.runner import (
     FILE_URL,
+    MAX_GENERATORS,
     SERVER_URL,
+    HostOptions,
     Rate,
     RepetitionOptions,
     Seconds,
@@ -22,7 +24,7 @@ def _node_memory(text: str) -> int:
     return parse_memory(text, "--node-memory")
 
 
-class ElasticityOptions(ServerMemoryOptions):
+class ElasticityOptions(HostOptions, ServerMemoryOptions):
     """Clusters, the load on them, and what is done to them. Lengths are what the source did: about 10,000 requests of a set on six nodes,
     each set ten times; and as many measurements as show a level.
     """
@@ -52,6 +54,13 @@ class ElasticityOptions(ServerMemoryOptions):
     after: int = option(20, "Measurements that must have been stable at the end.", ge=10)
     at_most: Seconds = option("30m", "How long stability is waited for when the change is done.")
     timeout: Seconds = option("10s", "How long a request may take.")
+    generators: int = option(
+        1,
+        "Load generators that share the requests: on the hosts if --hosts names some, else processes of this machine. With more than one there are "
+        "no registers, so that what is lost or stale is not seen.",
+        ge=1,
+        le=MAX_GENERATORS,
+    )
     no_growth: bool = option(False, "Data and load stay as they are when nodes have joined.")
     settings: tuple[str, ...] = option((), "A setting of the servers that the lab starts, KEY=VALUE.", "--server-setting")
     add_node_command: str | None = option(None, "Of a URL: the command that adds a node.")
@@ -64,7 +73,7 @@ class ElasticityOptions(ServerMemoryOptions):
     seed: int = option(DEFAULT_SEED, "From which all requests follow.", ge=0)
 
 
-class ElasticityStudyOptions(RepetitionOptions, ServerMemoryOptions):
+class ElasticityStudyOptions(RepetitionOptions, HostOptions, ServerMemoryOptions):
     """What a user may change; the study decides where nothing is said."""
 
     scale: float | None = option(None, "Share of the dataset that is used. Without it, --budget chooses, or it is all.")

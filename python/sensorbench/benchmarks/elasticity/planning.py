@@ -11,7 +11,7 @@ from sensorbench.benchmarks.elasticity.spec import ElasticitySpec, ExternalComma
 from sensorbench.dataset import Dataset
 from sensorbench.errors import UsageError
 from sensorbench.options import parse_settings
-from sensorbench.runner import TargetSpec, parse_target, started_target
+from sensorbench.runner import TargetSpec, parse_target, placed_on, require_on, started_target
 
 
 def spec_of(
@@ -27,7 +27,8 @@ def spec_of(
     """What is asked of one of the targets in the turn of this number, from 0; `system` is what a study calls it. Raises UsageError for what makes
     no sense.
     """
-    spec = with_fields(_target(target, options.nodes, options.settings), system=system)
+    on = placed_on if options.generators > 1 else require_on
+    spec = with_fields(on(_target(target, options.nodes, options.settings), options.hosts), system=system)
     changes = [parse_change(text) for text in options.changes]
     return ElasticitySpec(
         target=spec,
@@ -44,6 +45,8 @@ def spec_of(
         memory_bytes=options.server_memory,
         user_node_bytes=_node_memory(spec, options),
         replace=replace,
+        generators=options.generators,
+        hosts=options.hosts,
         # The next turn finds the target as this one did.
         drop_after=drop_after or options.repetitions > 1,
     )

@@ -12,6 +12,7 @@ from sensorbench.benchmarks.elasticity.clusters import Cluster, ExternalCluster,
 from sensorbench.benchmarks.elasticity.scenario import Scenario
 from sensorbench.benchmarks.elasticity.spec import ElasticitySpec, ExternalCommands
 from sensorbench.errors import UsageError
+from sensorbench.hosts.pool import HostPool
 from sensorbench.lifecycle import Benchmark, Description, RunContext
 from sensorbench.progress import ProgressReporter
 from sensorbench.results import ServerResources
@@ -20,7 +21,15 @@ from sensorbench.results.engine_plan import KeptPlan
 from sensorbench.results.ownership import Owner
 from sensorbench.results.planned import ArticleCount, ClusterChange, ElasticityManifest, ElasticityWorkload, PlannedElasticity
 from sensorbench.results.writer import write_load
-from sensorbench.runner import Servers, running_servers
+from sensorbench.runner import (
+    ALONE,
+    GeneratorOptions,
+    LoadGenerators,
+    Servers,
+    check_can_share,
+    load_generators,
+    running_servers,
+)
 
 
 @dataclass(frozen=True)
@@ -29,11 +38,16 @@ class ElasticityPlan:
 
     spec: ElasticitySpec
     bench: Bench
+    generators: LoadGenerators
 
 
 def planned(spec: ElasticitySpec, folder: Path) -> ElasticityPlan:
     """The plan of a wish whose results go into `folder`. Raises UsageError for what is wrong whatever the cluster says."""
-    plan = ElasticityPlan(spec, Bench(spec, folder))
+    chosen = GeneratorOptions(generators=spec.generators, hosts=spec.hosts)
+    # A single one is this process, wherever the nodes are.
+    generators = load_generators(chosen, ProgressReporter()) if spec.generators > 1 else ALONE
+    plan = ElasticityPlan(spec, Bench(spec, folder, generators), generators)
+    check_can_share(generators, spec.nodes * spec.load.threads_per_node, [spec.target.database])
     if spec.commands is not None:
         _check_changes(spec, _external_cluster(spec, spec.commands))
     return plan
@@ -45,6 +59,10 @@ class ElasticityBenchmark(Benchmark[ElasticityPlan, ElasticityManifest, Elastici
     manifest = ElasticityManifest
     writer = ElasticityWriter
 
+    def hosts(self, plan: ElasticityPlan) -> HostPool | None:
+        """Those of its load generators."""
+        return plan.generators.hosts
+
     def servers(self, plan: ElasticityPlan, progress: ProgressReporter) -> AbstractContextManager[Servers]:
         """The cluster's nodes, rid of what an earlier benchmark that was killed has left behind."""
         faults.recover()
@@ -54,7 +72,10 @@ class ElasticityBenchmark(Benchmark[ElasticityPlan, ElasticityManifest, Elastici
 
     def check(self, plan: ElasticityPlan, servers: Servers, owner: Owner) -> None:
         """Raises UsageError when the changes cannot be made to this cluster, or its namespace is refused."""
-        _check_changes(plan.spec, _cluster(plan.spec, servers))
+        cluster = _cluster(plan.spec, servers)
+        for place in cluster.places if isinstance(cluster, LabNodes) else ():
+            place.call(faults.recover, place.address)
+        _check_changes(plan.spec, cluster)
         plan.bench.check(servers, owner)
 
     def describe(self, plan: ElasticityPlan, servers: Servers) -> Description[PlannedElasticity]:
@@ -74,6 +95,8 @@ class ElasticityBenchmark(Benchmark[ElasticityPlan, ElasticityManifest, Elastici
                     node_memory_bytes=spec.node_memory_bytes,
                     node_idle_bytes=spec.node_idle_bytes,
                     seed=spec.seed,
+                    generators=spec.generators,
+                    hosts=plan.generators.host_names,
                 ),
                 dataset=ArticleCount(title=described.title, rows=described.readings),
                 changes=[ClusterChange(**asdict(change), title=change.title) for change in spec.changes],

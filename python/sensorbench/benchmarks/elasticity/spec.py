@@ -72,6 +72,9 @@ class ElasticitySpec:
     user_node_bytes: int | None = None
     # Whether what an earlier work of ours left at the target is replaced, and what this one created is removed when it is complete.
     replace: bool = False
+    # Load generators, on these hosts if any are named.
+    generators: int = 1
+    hosts: str | None = None
     drop_after: bool = False
 
     @property
@@ -115,8 +118,8 @@ class ElasticitySpec:
 
     @property
     def mix(self) -> dict[str, float]:
-        """Weights of all operations."""
-        return {**REQUESTS, **REGISTERS}
+        """Weights of all operations. Which registers were written, several load generators do not know of one another."""
+        return {**REQUESTS, **REGISTERS} if self.generators == 1 else REQUESTS
 
     @property
     def operations_per_request(self) -> float:

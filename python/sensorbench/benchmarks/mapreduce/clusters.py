@@ -7,8 +7,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-import psutil
-
 from sensorbench import lab
 from sensorbench.benchmarks.mapreduce.spec import MapReduceSpec
 from sensorbench.lab.hdfs import Hdfs
@@ -51,7 +49,7 @@ class ServersAndSpark(Servers):
             raise AssertionError("systems without Spark at their nodes share one")
         return self.master
 
-    def processes(self) -> dict[str, psutil.Process]:
+    def processes(self) -> dict[str, lab.WatchedProcess]:
         """The processes of all servers that are up, by name; of Spark those that the lab started."""
         names = filter(None, [self.spark_instance, *self.beside.values()])
         found = super().processes()

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
-import psutil
-
+from sensorbench import lab
 from sensorbench.benchmarks.mapreduce.clusters import grow, grow_hdfs, servers_and_spark, starting_with, with_servers
 from sensorbench.benchmarks.mapreduce.execute import Job, execute
 from sensorbench.benchmarks.mapreduce.native_job import native_job
@@ -230,7 +229,7 @@ def _execute_stages(plan: MapReducePlan, loaded: LoadedArticles, context: RunCon
     with (
         driver(next(iter(systems.values())).master, jars=all_jars, log=log) as spark,
         live_jobs(
-            "executions", "MapReduce", lambda: {**context.servers.processes(), "spark driver": psutil.Process(spark.pid)}
+            "executions", "MapReduce", lambda: {**context.servers.processes(), "spark driver": lab.WatchedProcess.of(spark.pid)}
         ) as live,
     ):
         for workers, turns in plan.stages_left:

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from sensorbench.benchmarks.stress.step import parse_rates
 from sensorbench.errors import UsageError
 from sensorbench.options import DEFAULT_SEED, OptionModel, option, parsed
-from sensorbench.runner import MAX_CONCURRENCY, MAX_CONCURRENCY_EMBEDDED, GeneratorOptions, Seconds, SecondsOrNone
+from sensorbench.runner import MAX_CONCURRENCY, MAX_CONCURRENCY_EMBEDDED, GeneratorOptions, HostOptions, Seconds, SecondsOrNone
 
 RECORDS = 100_000
 
@@ -25,7 +25,7 @@ def parse_mix(text: str) -> dict[str, float]:
     return mix
 
 
-class WorkOptions(OptionModel):
+class WorkOptions(HostOptions):
     """Which operations there are: on records, or those of an experiment file."""
 
     target: str | None = option(

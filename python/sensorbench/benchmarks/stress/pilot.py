@@ -80,7 +80,7 @@ def run_work_pilot(options: WorkOptions, load: Load, reporter: ProgressReporter)
                     task.end(f"added in {loads[-1][1]:.1f} s, {rate:,.0f} operations/s in a closed loop")
                 if loads[-1][1] > SLOW_S:
                     break
-            server_bytes = sum(process.memory_info().rss for process in servers.processes().values() if process.is_running())
+            server_bytes = servers.memory_bytes()
     size = _line(sizes) if sizes[-1][1] else None
     return WorkPilot(start_s, _line(loads), size, server_bytes, rate, time.monotonic() - begun_s)
 

@@ -24,6 +24,7 @@ from sensorbench.runner import (
     check_can_share_operations,
     load_generators,
     parse_target,
+    placed_on,
 )
 
 
@@ -53,10 +54,12 @@ def work_maker(
     if file is not None:
         if options.files or options.properties or options.records or options.distribution:
             raise UsageError("--experiment: its data are the file's; leave out -P, -p, --records and --distribution")
-        return lambda folder, seed: UserWorkload(file, target, mix, folder, reporter, seed=seed, replace=replace)
+        return lambda folder, seed: UserWorkload(
+            file, target, mix, folder, reporter, seed=seed, replace=replace, hosts=options.hosts
+        )
     if target is None and at is None:
         raise UsageError("--target: expected a database's name, lab:NAME or a URL")
-    spec, workload = at or parse_target(str(target)), _workload(options, reporter)
+    spec, workload = placed_on(at or parse_target(str(target)), options.hosts), _workload(options, reporter)
     return lambda folder, seed: RecordWork(spec, workload, folder, seed=seed, replace=replace)
 
 

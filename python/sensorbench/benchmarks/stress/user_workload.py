@@ -1,6 +1,7 @@
 """Work of one's own: the dataset, the schema and the operations of an experiment file."""
 
 import json
+from dataclasses import replace as with_fields
 from pathlib import Path
 
 import pyarrow as pa
@@ -19,6 +20,7 @@ from sensorbench.runner import (
     Servers,
     Variant,
     load_variant,
+    placed_on,
     plan_experiment,
     plan_operations,
     prepare_tables,
@@ -42,10 +44,12 @@ class UserWorkload(Work):
         *,
         seed: int,
         replace: bool,
+        hosts: str | None = None,
     ) -> None:
         changes = [f"workload.mix.{name}={weight}" for name, weight in mix.items()]
         comparison = plan_experiment(file, [f"workload.seed={seed}", *changes], folder, reporter)
-        self.variant = _at(target, comparison.variants, file)
+        variant = _at(target, comparison.variants, file)
+        self.variant = with_fields(variant, target=placed_on(variant.target, hosts))
         self._ready = validated(comparison)
         names = self._ready.names
         self.operations = {name: self._ready.comparison.operations.operation[name].title for name in names}

@@ -11,7 +11,7 @@ from sensorbench.benchmarks.tune.run import Budget, TunePlan, check_settings
 from sensorbench.benchmarks.tune.space import load_space
 from sensorbench.errors import UsageError
 from sensorbench.progress import ProgressReporter
-from sensorbench.runner import TargetSpec, cluster_target
+from sensorbench.runner import TargetSpec, cluster_target, require_on
 
 # Trials of a capacity, as a part of a search, need not be as near as one that is looked for by itself.
 PRECISION, CONFIRM_ENDS = 0.1, 2
@@ -33,6 +33,8 @@ def plan_tune(options: TuneOptions, folder: Path, reporter: ProgressReporter, *,
     goal = parse_goal(options.goal, held_s=options.step_duration, ramp_s=options.ramp, timeout_s=options.timeout, search=search)
     make_work = work_maker(options, reporter, at=_cluster_of(options))
     work = make_work(folder, options.seed)
+    # There are no load generators that hosts could be for, too.
+    require_on(work.variant.target, options.hosts)
     whole, space_file = load_space(work.variant.target.database.name, options.space)
     plan = TunePlan(
         Bench(make_work, load_of(options, work), goal),

@@ -26,6 +26,7 @@ from sensorbench.lab.databases.cassandra_settings import (
 from sensorbench.lab.helpers import class_path, compiled
 from sensorbench.lab.instance import Instance, Node
 from sensorbench.lab.jvm import require_java, write_launcher
+from sensorbench.lab.placement import living, runs
 from sensorbench.lab.processes import call, wait_until
 from sensorbench.lab.software import MavenClasspath
 from sensorbench.lab.state_dirs import ServerUser
@@ -106,6 +107,7 @@ class Cassandra(LabCluster):
         "are less even"
     )
     load_tools = (Copy(),)
+    runs_on_hosts = True
     # SSTables are written by a program that is compiled against the node, and compacted by its nodetool.
     options_of_its_own = MappingProxyType({"load": ("writes", "sstables"), "compact": ("on", "off")})
     summary = "Cassandra, one node or many"
@@ -172,12 +174,15 @@ class Cassandra(LabCluster):
         if _asks_for_password(instance):
             instance.write_credentials("cassandra", "cassandra")
 
+    def write_tools(self, instance: Instance, software: Path) -> None:
+        """Launchers of the tools that belong to this version."""
+        _write_launchers(instance, software)
+
     def set_up(self, place: Place) -> None:
-        """Empty folders, and launchers of the tools that belong to this version."""
+        """Empty folders."""
         for folder in (place.data, place.folder / "tmp"):
             folder.mkdir(mode=0o700)
             place.user.owns(folder)
-        _write_launchers(place.instance, place.software)
 
     def command(self, place: Place) -> list[str | Path]:
         """The server in the foreground; its log goes to its output."""
@@ -239,15 +244,15 @@ class Cassandra(LabCluster):
 
     def drop_moved(self, instance: Instance, user: ServerUser) -> None:
         """Nodes keep rows of ranges that others took over until they are told to clean up."""
-        for node in _living(instance):
+        for node in living(instance):
             nodetool.ask(instance, node, user, "cleanup", timeout_s=_MOVES_WITHIN_S)
 
     def remove_node(self, instance: Instance, node: Node, software: Path, user: ServerUser) -> None:
         """Streams the node's data to the others; what a dead node had, they copy from one another."""
-        others = [other for other in instance.nodes if other.number != node.number and other.find()]
+        others = [other for other in living(instance) if other.number != node.number]
         if not others:
             raise FailedError(f"{instance.name}: no other node runs, to which the data of node {node.number} could go")
-        if node.find() is None:
+        if not runs(instance, node):
             _forget(instance, node, others[0], user)
             return
         for keyspace, copies in nodetool.copies_of_users(nodetool.ask(instance, node, user, "describecluster")).items():
@@ -262,7 +267,7 @@ class Cassandra(LabCluster):
     def knows_is_down(self, instance: Instance, node: Node, software: Path, user: ServerUser) -> bool:
         """Its state is D, down, in the ring of the others."""
         others = instance.model_copy(update={"nodes": [other for other in instance.nodes if other.number != node.number]})
-        for contact in _living(others):
+        for contact in living(others):
             with contextlib.suppress(FailedError):
                 return nodetool.ring(nodetool.ask(instance, contact, user, "status"))[node.host]["state"].startswith("D")
         return False
@@ -309,7 +314,7 @@ class Cassandra(LabCluster):
 
     def node_status(self, instance: Instance, user: ServerUser) -> dict[int, dict[str, str]]:
         """What the first node that answers says of all."""
-        for contact in _living(instance):
+        for contact in living(instance):
             with contextlib.suppress(FailedError):
                 statuses = nodetool.ring(nodetool.ask(instance, contact, user, "status"))
                 return {node.number: statuses[node.host] for node in instance.nodes if node.host in statuses}
@@ -396,21 +401,17 @@ def _write_launchers(instance: Instance, software: Path) -> None:
     nodetool.write_launcher(instance)
 
 
-def _living(instance: Instance) -> list[Node]:
-    return [node for node in instance.nodes if node.find()]
-
-
 def _wait_until_agreed(instance: Instance, user: ServerUser) -> None:
     """Waits until all nodes that run see one another up and in their places. One alone has nobody to see."""
-    living = _living(instance)
+    up = living(instance)
 
     def is_agreed() -> bool:
-        views = [nodetool.ring(nodetool.ask(instance, node, user, "status")) for node in living]
-        return all(view.get(node.host, {}).get("state") == "UN" for view in views for node in living)
+        views = [nodetool.ring(nodetool.ask(instance, node, user, "status")) for node in up]
+        return all(view.get(node.host, {}).get("state") == "UN" for view in views for node in up)
 
-    if len(living) > 1 and not wait_until(is_agreed, timeout_s=_AGREES_WITHIN_S, every_s=_ASKS_EVERY_S):
+    if len(up) > 1 and not wait_until(is_agreed, timeout_s=_AGREES_WITHIN_S, every_s=_ASKS_EVERY_S):
         raise FailedError(
-            f"{instance.name}: the nodes do not agree on who is up after {_AGREES_WITHIN_S:g} s; see {instance.log}"
+            f"{instance.name}: the nodes do not agree on who is up after {_AGREES_WITHIN_S:g} s; see {instance.shown_log}"
         )
 
 

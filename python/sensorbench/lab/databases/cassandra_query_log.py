@@ -11,6 +11,7 @@ from pathlib import Path
 from sensorbench.errors import FailedError
 from sensorbench.lab.databases import cassandra_nodetool as nodetool
 from sensorbench.lab.instance import Instance, Node
+from sensorbench.lab.placement import runs
 from sensorbench.lab.state_dirs import ServerUser
 
 _ENABLED = re.compile(r"^enabled\s+true", re.MULTILINE)
@@ -35,7 +36,7 @@ def start(instance: Instance, node: Node, user: ServerUser) -> Path:
 
 def stop(instance: Instance, node: Node, user: ServerUser) -> None:
     """Switches the log off; what was logged is written then. Nothing at a node that does not run any more."""
-    if node.find() is not None:
+    if runs(instance, node):
         nodetool.ask(instance, node, user, "disablefullquerylog")
 
 

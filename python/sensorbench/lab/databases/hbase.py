@@ -18,6 +18,7 @@ from sensorbench.lab.databases.hbase_settings import check, hbase_site, heap, jv
 from sensorbench.lab.helpers import class_path, compiled
 from sensorbench.lab.instance import Instance, Node
 from sensorbench.lab.jvm import require_java
+from sensorbench.lab.placement import living
 from sensorbench.lab.software import MavenClasspath
 from sensorbench.lab.state_dirs import ServerUser
 
@@ -151,7 +152,7 @@ class Hbase(LabCluster):
 
     def remove_node(self, instance: Instance, node: Node, software: Path, user: ServerUser) -> None:
         """Moves the node's regions to the others, then has it stop; those of a dead one, the others recover."""
-        if not any(other.find() for other in instance.nodes if other.number != node.number):
+        if not any(other.number != node.number for other in living(instance)):
             raise FailedError(f"{instance.name}: no other node runs, to which the regions of node {node.number} could go")
         hbase_admin.ask(instance, "remove", node.host)
 

@@ -34,6 +34,7 @@ class Redis(LabDatabase):
     summary = "Redis, one server, nothing on disk unless asked for"
     port = 6379
     sources = _SOURCES
+    runs_on_hosts = True
     load_tools = (Pipe(),)
 
     memory_rule = "80 % for data (maxmemory), and no eviction: a write that does not fit is refused; the rest is for buffers and fragmentation"
@@ -183,7 +184,7 @@ class RedisCluster(Redis, LabCluster):
             return all("cluster_state:ok" in line and nodes in line for line in lines)
 
         if not wait_until(is_agreed, timeout_s=30.0):
-            raise FailedError(f"the nodes of {instance.name} do not agree on their slots after 30 s; see {instance.log}")
+            raise FailedError(f"the nodes of {instance.name} do not agree on their slots after 30 s; see {instance.shown_log}")
         # Replicas are distinguished only when the next gossip has come round.
         time.sleep(0.2 if instance.replicas == 0 else 1.0)
 

@@ -7,10 +7,10 @@ from typing import Protocol, TypeVar
 from sensorbench.errors import EngineError, LostGeneratorError, LostHostError
 from sensorbench.hosts.clocks import ClockSample
 from sensorbench.hosts.host import Host
+from sensorbench.lab.process_usage import ProcessUsage
 from sensorbench.runner.generators.load_generator import EndedShare, ShareWork
 from sensorbench.runner.generators.local import LocalGenerator
 from sensorbench.runner.generators.segments import SegmentParts
-from sensorbench.runner.process_usage import ProcessUsage
 
 Result = TypeVar("Result")
 

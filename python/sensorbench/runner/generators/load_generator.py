@@ -7,8 +7,8 @@ from typing import Protocol
 import pyarrow as pa
 
 from sensorbench.hosts.clocks import ClockSample
+from sensorbench.lab.process_usage import ProcessUsage
 from sensorbench.runner.generators.segments import SegmentParts
-from sensorbench.runner.process_usage import ProcessUsage
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ import psutil
 from sensorbench import errors
 from sensorbench.errors import EngineError, LostGeneratorError
 from sensorbench.hosts.clocks import ClockSample
+from sensorbench.lab.process_usage import ProcessUsage, usage_of
 from sensorbench.runner.generators.load_generator import EndedShare, ShareWork
 from sensorbench.runner.generators.messages import (
     End,
@@ -34,7 +35,6 @@ from sensorbench.runner.generators.messages import (
     send,
 )
 from sensorbench.runner.generators.segments import SegmentParts, from_parts, table_to_bytes
-from sensorbench.runner.process_usage import ProcessUsage, usage_of
 
 LOCAL = "local"
 # A load generator that does not answer for so long, besides what it was requested to wait, is lost.

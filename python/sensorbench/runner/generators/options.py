@@ -17,5 +17,5 @@ class GeneratorOptions(OptionModel):
     )
     hosts: str | None = option(
         None,
-        "Hosts for load generators: a file (hosts.toml), local:N, ssh://USER@HOST:PORT (several with commas), or the address of a dask scheduler.",
+        "Hosts for load generators, and for nodes of servers that are started: a file (hosts.toml), local:N, ssh://USER@HOST:PORT (several with commas), or the address of a dask scheduler.",
     )

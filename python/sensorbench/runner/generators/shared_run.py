@@ -13,6 +13,7 @@ import pyarrow as pa
 from sensorbench._engine import Merge, Target
 from sensorbench.errors import LostGeneratorError
 from sensorbench.hosts.clocks import span_of
+from sensorbench.lab.process_usage import ProcessUsage
 from sensorbench.results.engine_plan import EnginePlan, SharedPlan
 from sensorbench.results.engine_report import EngineRun, ErrorReport, OperationReport, PhaseReport, Snapshot
 from sensorbench.results.manifest import OUTCOMES, GeneratorClock, GeneratorTotals, RunTotals
@@ -23,7 +24,6 @@ from sensorbench.runner.generators.local import LocalGenerator
 from sensorbench.runner.generators.segments import SegmentParts, whole_batch
 from sensorbench.runner.generators.snapshots import Figures, merged_phases, merged_snapshot
 from sensorbench.runner.plan import as_json
-from sensorbench.runner.process_usage import ProcessUsage
 
 if TYPE_CHECKING:
     from sensorbench._engine import Segment

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from sensorbench import lab
 from sensorbench.errors import UsageError
-from sensorbench.hosts.chosen import choose_hosts
 from sensorbench.hosts.pool import HostPool
 from sensorbench.progress import ProgressReporter
 from sensorbench.results.engine_plan import OperationsPlan
@@ -46,7 +46,7 @@ def load_generators(options: GeneratorOptions, progress: ProgressReporter) -> Lo
     """The load generators that options ask for. No host is reached. Raises UsageError."""
     if options.hosts is None:
         return LoadGenerators(options.generators or 1)
-    chosen = choose_hosts(options.hosts)
+    chosen = lab.chosen_hosts(options.hosts)
     hosts = [entry for entry in chosen.file.host if "load generator" in entry.roles]
     if chosen.file.host and not hosts:
         raise UsageError(f'--hosts {options.hosts}: no host has the role "load generator"; add it to the roles of one')

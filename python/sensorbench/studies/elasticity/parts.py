@@ -105,6 +105,7 @@ def _options(file: StudyFile, options: ElasticityStudyOptions, system: System, s
         requests=options.operations or REQUESTS_OF_A_SET,
         rate=options.rate,
         seed=options.seed,
+        hosts=None if of_lab else options.hosts,
     )
     return whole.model_copy(update={key: value for key, value in chosen.items() if value is not None})
 
