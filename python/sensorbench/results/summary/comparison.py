@@ -21,8 +21,8 @@ from sensorbench.results.planned import OperationManifest
 from sensorbench.results.summary.accounting import StreamAccounting
 from sensorbench.results.summary.claims import MeasuredFigure
 from sensorbench.results.summary.envelope import OperationErrors, Summary
-from sensorbench.results.summary.generators import GeneratorFigures
 from sensorbench.results.summary.freshness import VariantFreshness
+from sensorbench.results.summary.generators import GeneratorFigures
 from sensorbench.results.summary.guarantees import RegisterGuarantees
 from sensorbench.results.summary.part import SummaryPart
 
