@@ -76,11 +76,12 @@ def _reached(evidence: Evidence, variant: VariantManifest, operations: Sequence[
         return None
     runs = next(iter(known.values())).by_run
     of_runs = np.array([sum(values.by_run[run] for values in known.values()) for run in runs])
-    if of_runs.min() <= 0.0:
+    rate = workload["schedule"]["rate"]
+    if rate is None or of_runs.min() <= 0.0:
         return None
     # What a variant cannot answer is left out, and all others come as often as they do elsewhere.
     share = sum(mix[name] for name in known) / sum(mix.values())
-    return Reached(float(workload["schedule"]["rate"]) * share * factor, spread_over_runs(of_runs * factor))
+    return Reached(rate * share * factor, spread_over_runs(of_runs * factor))
 
 
 def _latency(evidence: Evidence, variant: VariantManifest, operation: str) -> Interval | None:
