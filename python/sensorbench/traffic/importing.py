@@ -31,6 +31,7 @@ _REMEMBERED, _LONGEST_REMEMBERED = 4096, 4096
 # So much of parameters is kept before rows are written (characters), however few rows that are.
 _MAX_KEPT = 16 << 20
 _MIXED = "mixed"
+_to_json = json.JSONEncoder(ensure_ascii=False).encode
 
 
 @dataclass(slots=True)
@@ -176,7 +177,7 @@ class TraceMaker:
         columns["sequence"].append(session.statements)
         columns["transaction"].append(session.transaction_of(lifted.kind))
         columns["template"].append(draft.number)
-        parameters = json.dumps(values, ensure_ascii=False)
+        parameters = _to_json(values)
         self._kept += len(parameters)
         columns["parameters"].append(parameters)
         columns["duration"].append(entry.duration_s if is_last else None)

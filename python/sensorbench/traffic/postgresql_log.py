@@ -85,9 +85,9 @@ class _Sessions:
             return
         yield from self._flushed(line.session)
         bound = self._bound.pop(line.session, None) if how.startswith("execute") else None
-        entry = Entry(start_us, line.session, found["statement"] or "", self._values(line), duration_s)
-        if bound is not None:
-            entry = replace(entry, at_us=bound.at_us, duration_s=(duration_s or 0.0) + bound.duration_s)
+        # What is bound and executed is one statement, which begins with the one and takes as long as both.
+        began_us, took_s = (start_us, duration_s) if bound is None else (bound.at_us, (duration_s or 0.0) + bound.duration_s)
+        entry = Entry(began_us, line.session, found["statement"] or "", self._values(line), took_s)
         if duration_s is None:
             self._begun[line.session] = entry
         else:
