@@ -100,7 +100,7 @@ def test_a_schema_that_cannot_be_used(cli: Cli, tmp_path: Path, old: str, new: s
         ('schema = "my-schema.toml"', 'schema = "my-schema.toml"\nparameters = { a = 1 }', "the schema has no parameter 'a'"),
         ('dataset = "beijing-air-quality"', 'dataset = "bejing"', "there is no dataset"),
         ("scale = 0.01", "scale = 1.5", "experiment.toml, line 2, scale: Input should be less than or equal to 1"),
-        ("scale = 0.01", 'operations = "senses"', "there is no operation set 'senses'; expected one of articles, logs, mapreduce, patterns, registers, sensors"),
+        ("scale = 0.01", 'operations = "senses"', "there is no operation set 'senses'; expected one of articles, iot_benchmark, logs, mapreduce, patterns, registers, sensors"),
         ("operations = 10", "operations = 10\nchoice = { serie = \"sequential\" }", "choice: there is no parameter source 'serie'; expected one of series"),
     ],
 )  # fmt: skip

@@ -114,6 +114,7 @@ JSON_AS = {
     "study run sensor-schemas": "study run iot",
     "study run layouts": "study run iot",
     "study run tsbs": "study run iot",
+    "study run tsm": "study run iot",
     "study run cassandra-tuning": "stress",
     "study run elasticity": "stress",
     "study run mapreduce": "stress",
