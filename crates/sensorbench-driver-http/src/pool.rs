@@ -146,7 +146,7 @@ mod tests {
     }
 
     /// The body of the answer, or what went wrong.
-    async fn asked(pool: &Pool, body: &str) -> Result<String, String> {
+    async fn answered(pool: &Pool, body: &str) -> Result<String, String> {
         let reply = pool.ask(Call::post("/", body.as_bytes().to_vec())).await.map_err(|error| error.to_string())?;
         Ok(String::from_utf8(reply.body).unwrap())
     }
@@ -165,7 +165,7 @@ mod tests {
         let answers = with_pool(target, async |pool| {
             let mut answers = Vec::new();
             for number in 0..7 {
-                answers.push(asked(pool, &number.to_string()).await.unwrap());
+                answers.push(answered(pool, &number.to_string()).await.unwrap());
             }
             answers
         });
@@ -178,9 +178,9 @@ mod tests {
     fn a_request_goes_another_way_where_its_connection_was_closed_before() {
         let (target, received) = serve(vec![vec![OK], vec![OK]]);
         with_pool(target, async |pool| {
-            assert_eq!(asked(pool, "first").await.as_deref(), Ok("ok"));
+            assert_eq!(answered(pool, "first").await.as_deref(), Ok("ok"));
             tokio::time::sleep(Duration::from_millis(50)).await;
-            assert_eq!(asked(pool, "second").await.as_deref(), Ok("ok"));
+            assert_eq!(answered(pool, "second").await.as_deref(), Ok("ok"));
         });
         assert_eq!(bodies(&received), [(0, "first".to_owned()), (1, "second".to_owned())]);
     }
@@ -189,10 +189,10 @@ mod tests {
     fn a_request_that_the_server_may_have_seen_is_not_sent_again() {
         let (target, received) = serve(vec![vec![OK, CLOSE], vec![OK]]);
         with_pool(target, async |pool| {
-            assert_eq!(asked(pool, "first").await.as_deref(), Ok("ok"));
-            let lost = asked(pool, "lost").await.unwrap_err();
+            assert_eq!(answered(pool, "first").await.as_deref(), Ok("ok"));
+            let lost = answered(pool, "lost").await.unwrap_err();
             assert!(lost.contains("connection closed before message completed"), "{lost}");
-            assert_eq!(asked(pool, "third").await.as_deref(), Ok("ok"));
+            assert_eq!(answered(pool, "third").await.as_deref(), Ok("ok"));
         });
         assert_eq!(bodies(&received), [(0, "first".to_owned()), (0, "lost".to_owned()), (1, "third".to_owned())]);
     }
@@ -202,10 +202,10 @@ mod tests {
     fn an_answer_wakes_whoever_awaits_it_once() {
         let (target, _received) = serve(vec![vec![OK, OK, CHUNKED, EMPTY]]);
         with_pool(target, async |pool| {
-            asked(pool, "opens the connection").await.unwrap();
+            answered(pool, "opens the connection").await.unwrap();
             for expected in ["ok", "in chunks", ""] {
                 let mut polls = 0;
-                let mut answer = pin!(asked(pool, "is counted"));
+                let mut answer = pin!(answered(pool, "is counted"));
                 let answer = poll_fn(|context| {
                     polls += 1;
                     answer.as_mut().poll(context)

@@ -190,17 +190,17 @@ impl Session {
                     Transaction::At(place) => place,
                     _ => {
                         let place = master()?;
-                        self.asked_at(server, place, &redis::cmd("MULTI")).await?;
+                        self.executed_at(server, place, &redis::cmd("MULTI")).await?;
                         place
                     }
                 };
                 self.transaction.set(if role == Role::Ends { Transaction::None } else { Transaction::At(place) });
-                self.asked_at(server, place, command).await
+                self.executed_at(server, place, command).await
             }
         }
     }
 
-    async fn asked_at(&self, server: &AtServer, place: usize, command: &Cmd) -> Result<Value, DriverError> {
+    async fn executed_at(&self, server: &AtServer, place: usize, command: &Cmd) -> Result<Value, DriverError> {
         let address = server.topology().masters[place].clone();
         ask(&mut self.connection_to(&address).await?, &address, command).await
     }
@@ -279,8 +279,8 @@ async fn known_commands(
 pub async fn check_writes(target: &Target, question: WriteQuestion<'_>) -> Result<Vec<WriteCheck>, DriverError> {
     let templates: Vec<_> = question.templates.iter().map(|template| Template::of(&template.statement)).collect();
     let topology = Topology::ask(target, &target.addresses()).await?;
-    let asked = question.writes.iter().chain(question.reads).map(|number| &templates[*number]);
-    let known = known_commands(target, &topology, asked).await?;
+    let queried = question.writes.iter().chain(question.reads).map(|number| &templates[*number]);
+    let known = known_commands(target, &topology, queried).await?;
     let of_write = |number: &usize| WriteCheck {
         template: *number,
         problem: match target.named_namespace() {

@@ -266,8 +266,8 @@ impl Batch {
     pub fn add(&mut self, record: Record, recorder: &Recorder) {
         self.records.push(record);
         let age_ns = record.end_ns.saturating_sub(self.records[0].end_ns);
-        let is_due = self.records.len() >= Self::MAX_RECORDS || age_ns >= Self::MAX_AGE_NS;
-        if is_due && !recorder.try_add(self) && self.records.len() >= Self::MAX_WAITING {
+        let is_full = self.records.len() >= Self::MAX_RECORDS || age_ns >= Self::MAX_AGE_NS;
+        if is_full && !recorder.try_add(self) && self.records.len() >= Self::MAX_WAITING {
             self.hand_over(recorder);
         }
     }

@@ -2,10 +2,8 @@
 
 import math
 from collections.abc import Mapping
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-import pyarrow as pa
-import pyarrow.compute as pc
 from pydantic import Field, model_validator
 
 from sensorbench import toml_file
@@ -21,6 +19,9 @@ from sensorbench.results.engine_plan import (
 )
 from sensorbench.runner.lengths import Length, seconds
 from sensorbench.schemas import Operation
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 # The longest delay that the engine sorts by, in readings.
 MAX_DELAY = 262_144
@@ -174,7 +175,7 @@ def planned_delivery(
     delivery: Delivery,
     name: str,
     operation: Operation,
-    candidates: Mapping[str, pa.ChunkedArray],
+    candidates: "Mapping[str, pa.ChunkedArray]",
     times: Mapping[str, PlannedNumber],
 ) -> PlannedDelivery | None:
     """How the writes of one operation deliver their readings; None where they come as they are.
@@ -204,7 +205,7 @@ def _churn(
     churn: ChurnKeys | None,
     name: str,
     operation: Operation,
-    candidates: Mapping[str, pa.ChunkedArray],
+    candidates: "Mapping[str, pa.ChunkedArray]",
     times: Mapping[str, PlannedNumber],
 ) -> PlannedChurn | None:
     if churn is None:
@@ -221,6 +222,8 @@ def _churn(
         raise UsageError(
             f"workload.delivery.churn: the times of {name} are no numbers that are used once each, so that they have no periods"
         )
+    import pyarrow.compute as pc
+
     found = pc.min_max(candidates[churn.parameter]).as_py()
     return {
         "parameter": list(operation.parameters).index(churn.parameter),

@@ -3,19 +3,22 @@
 import json
 import math
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-import pyarrow as pa
-import pyarrow.compute as pc
 from pydantic import Field
 
 from sensorbench import toml_file
-from sensorbench._engine import Freshness as WatchedMarkers
-from sensorbench._engine import Target
 from sensorbench.errors import UsageError
 from sensorbench.results.engine_plan import EnginePlan, ParameterOrigin, PlannedOperation
 from sensorbench.results.engine_report import EngineRun
 from sensorbench.runner.lengths import Length, seconds
 from sensorbench.schemas import Operation
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from sensorbench._engine import Freshness as WatchedMarkers
+    from sensorbench._engine import Target
 
 # Of a run whose length only its operations tell, so many markers at the most.
 _MAX_MARKERS = 100_000
@@ -48,11 +51,11 @@ class Freshness(toml_file.FileModel):
 
 def marker_rows(
     operation: Operation,
-    candidates: Mapping[str, pa.ChunkedArray],
+    candidates: "Mapping[str, pa.ChunkedArray]",
     numbers: Mapping[str, tuple[int, int]],
     count: int,
     place: "MarkerPlace",
-) -> pa.Table:
+) -> "pa.Table":
     """The parameters of markers, a row each, and the range of time in which each is read.
 
     Args:
@@ -66,6 +69,9 @@ def marker_rows(
         UsageError: where the time of the write is no such number, or its steps leave no room between them.
 
     """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
     if operation.time not in numbers:
         raise UsageError(
             "workload.freshness: the write has no times that are numbers used once each, between which markers could lie"
@@ -112,7 +118,7 @@ class MarkerPlace:
 
 
 def freshness_plan(
-    freshness: Freshness, write: PlannedOperation, question: PlannedOperation, rows: pa.Table, timeout_s: float
+    freshness: Freshness, write: PlannedOperation, question: PlannedOperation, rows: "pa.Table", timeout_s: float
 ) -> str:
     """The plan of markers for the engine (JSON).
 
@@ -151,13 +157,16 @@ def freshness_plan(
 class FreshnessWatch:
     """Markers that are written and watched from now on, beside a run that begins."""
 
-    def __init__(self, target: Target, plan: str, rows: pa.Table) -> None:
+    def __init__(self, target: "Target", plan: str, rows: "pa.Table") -> None:
         self._rows = rows
         self._watched: WatchedMarkers = target.watch_freshness(plan, [rows.to_reader()])
         self._is_over = False
 
-    def end(self, run: EngineRun) -> pa.Table:
+    def end(self, run: EngineRun) -> "pa.Table":
         """Waits until the last marker was seen or given up. Returns what became of each, on the clock of the run, with its parameters."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
         self._is_over = True
         self._watched.stop()
         later_ns = run.now_ns() - self._watched.now_ns()

@@ -96,7 +96,7 @@ WITH neighbours AS (
   SELECT *, row_number() OVER along AS place, coalesce(lag(is_sure) OVER along, true) AS was_sure,
     {time} AS "from", coalesce(lead({time}) OVER along, {time} + INTERVAL 1 MILLISECOND) AS "to"
   FROM expected WINDOW along AS ({partition} ORDER BY {time}))
-SELECT *, sum(CAST(place % {most} = 1 OR NOT is_sure OR NOT was_sure AS BIGINT)) OVER (ORDER BY {key} ROWS UNBOUNDED PRECEDING) - 1 AS part
+SELECT *, sum(CAST(place % {per_range} = 1 OR NOT is_sure OR NOT was_sure AS BIGINT)) OVER (ORDER BY {key} ROWS UNBOUNDED PRECEDING) - 1 AS part
 FROM neighbours
 """
 _CUT = """
@@ -282,7 +282,9 @@ class _Accounts:
         """Compares with what is there, and says what became of the readings."""
         self._sql.execute(GROUP.format(key=self._key, word=WORD))
         expect(self._sql, self._rule, self._key, "expected", "grouped")
-        self._sql.execute(_PLACE.format(key=self._key, time=self._time, partition=self._partition, most=_READINGS_OF_A_RANGE))
+        self._sql.execute(
+            _PLACE.format(key=self._key, time=self._time, partition=self._partition, per_range=_READINGS_OF_A_RANGE)
+        )
         series = "".join(f"{_quoted(name)}, " for name in self._operation.series)
         self._sql.execute(_CUT.format(series=series, word=WORD))
         self._ask("ranges", "part", "found")

@@ -49,7 +49,7 @@ def contents_of(
                 for repeat in repeats[variant.id]
             ]
             writes = Writes(planned_operations(comparison.operations, own), runs, plans, connected.parameters)
-            checks = _NOT_ASKED if _differ_by_rule(own) else _asked(connected, variant, writes)
+            checks = _NOT_QUERIED if _differ_by_rule(own) else _queried(connected, variant, writes)
             found[variant.id] = _with_accounts(checks, connected, variant, writes, writer)
         accounts = [of_write for check in found.values() for of_write in check.accounting]
         queried, wrong = (sum(getattr(check, name) for check in found.values()) for name in ("queried", "wrong"))
@@ -63,7 +63,7 @@ def contents_of(
 
 # Where readings are sent again, or series come and go, what questions answer depends on the schema's rule and on what else it has of each series:
 # such contents are accounted for reading by reading instead.
-_NOT_ASKED = AnswerChecks(queried=0, wrong=0, problems=[])
+_NOT_QUERIED = AnswerChecks(queried=0, wrong=0, problems=[])
 
 
 def _differ_by_rule(workload: Workload) -> bool:
@@ -71,7 +71,7 @@ def _differ_by_rule(workload: Workload) -> bool:
     return delivery is not None and (delivery.sends_again or delivery.churn is not None)
 
 
-def _asked(connected: ConnectedComparison, variant: Variant, writes: Writes) -> AnswerChecks:
+def _queried(connected: ConnectedComparison, variant: Variant, writes: Writes) -> AnswerChecks:
     """Asks questions about old and new rows."""
     comparison = connected.comparison
     rows = written_rows(

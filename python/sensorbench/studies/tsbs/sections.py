@@ -82,7 +82,7 @@ def _relations(summary: ComparisonSummary) -> list[Section]:
         here = [_ratio(means.get((variant, more)), means.get((variant, less))) for variant in variants]
         if any(ratio is not None for ratio in here):
             rows.append([f"{more} / {less}", what, _ratio(of_paper.get(more), of_paper.get(less)), *here])
-    asked = [place for place, _ in enumerate(variants) if any(row[3 + place] is not None for row in rows)]
+    queried = [place for place, _ in enumerate(variants) if any(row[3 + place] is not None for row in rows)]
     if not rows:
         return []
     system = next(row.system for row in _printed() if _is_newest(row))
@@ -95,9 +95,9 @@ def _relations(summary: ComparisonSummary) -> list[Section]:
                 Column("questions"),
                 Column("more work"),
                 Column(system, "ratio"),
-                *(Column(variants[place], "ratio") for place in asked),
+                *(Column(variants[place], "ratio") for place in queried),
             ],
-            [[*row[:3], *(row[3 + place] for place in asked)] for row in rows],
+            [[*row[:3], *(row[3 + place] for place in queried)] for row in rows],
         )
     ]
 

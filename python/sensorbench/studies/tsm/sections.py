@@ -20,10 +20,10 @@ RELATION = "stations"
 QUERIES = tuple(f"q{number}" for number in range(1, 8))
 # The parts: rows are written at so many values per second; or at one rate, with so many queries per second; or values have a feature.
 _ONLINE = re.compile(r"online_(?P<values>\d+)")
-_ASKED = re.compile(r"asked_(?P<queries>\d+)")
+_QUERIED = re.compile(r"asked_(?P<queries>\d+)")
 _FEATURE = re.compile(r"(?P<kind>outliers|repeats|scarcity|delta)_(?P<level>\d+)")
 # The part with evenly spread values, which is level 0 of all features but delta; and the part where the mirror begins.
-BASE, FIRST_ASKED = "base", "online_10000"
+BASE, FIRST_QUERIED = "base", "online_10000"
 _FEATURES: Mapping[str, str] = {
     "outliers": "outliers, % of values",
     "repeats": "repeated values, %",
@@ -36,12 +36,12 @@ def series_sections(parts: dict[str, Evidence], summaries: dict[str, ComparisonS
     """The sections of the page of all parts."""
     del summaries
     online = {name: _by_variants(evidence) for name, evidence in parts.items() if _ONLINE.fullmatch(name)}
-    asked = {name: _by_variants(evidence) for name, evidence in parts.items() if _ASKED.fullmatch(name)}
+    queried = {name: _by_variants(evidence) for name, evidence in parts.items() if _QUERIED.fullmatch(name)}
     features = {name: _by_variants(evidence) for name, evidence in parts.items() if name == BASE or _FEATURE.fullmatch(name)}
     sections = [_latency_over_ingestion(online)] if online else []
-    if asked:
-        first = {FIRST_ASKED: online[FIRST_ASKED]} if FIRST_ASKED in online else {}
-        sections.append(_writing_over_queries({**first, **asked}))
+    if queried:
+        first = {FIRST_QUERIED: online[FIRST_QUERIED]} if FIRST_QUERIED in online else {}
+        sections.append(_writing_over_queries({**first, **queried}))
     if features:
         sections.append(_storage(features))
     return sections
