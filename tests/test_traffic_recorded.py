@@ -142,7 +142,7 @@ def test_what_cassandra_logged_is_replayed_with_the_same_answers(cli: Cli, lab_s
 
     try:
         with under_load(sent, mine, is_logged):
-            ended = cli("traffic", "record", f"lab:{instance.name}", "--for", "5s", "--out", tmp_path / "trace", "--json")
+            ended = cli("traffic", "record", f"lab:{instance.name}", "--for", "12s", "--out", tmp_path / "trace", "--json")
         assert ended.exit_code == 0, ended.err
         with lab.query_logs(instance) as logs:
             with under_load(sent, mine, is_logged):

@@ -26,6 +26,9 @@ use tokio::io::ReadBuf;
 
 use crate::target::Stream;
 
+/// Why a request failed, with the request where nothing of it was sent.
+type Unsent = Box<TrySendError<Request<Full<Bytes>>>>;
+
 /// Bytes that are read from the system at a time.
 const READ_BYTES: usize = 32 << 10;
 /// How often both halves get their turn before others do: tokio's budget may keep either from going on until its task is polled again.
@@ -61,10 +64,7 @@ impl DrivenConnection {
     ///
     /// Fails with the request in the error where nothing of it was sent, as when the server had closed the connection before.
     // No async function, whose future would have room for the request, too.
-    pub fn send(
-        &mut self,
-        request: Request<Full<Bytes>>,
-    ) -> impl Future<Output = Result<Response<Incoming>, Box<TrySendError<Request<Full<Bytes>>>>>> {
+    pub fn send(&mut self, request: Request<Full<Bytes>>) -> impl Future<Output = Result<Response<Incoming>, Unsent>> {
         self.exchange.until(self.sender.try_send_request(request).map_err(Box::new))
     }
 

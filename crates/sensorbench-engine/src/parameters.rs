@@ -449,7 +449,7 @@ mod tests {
                 "concurrency": 1,
                 "timeout_s": 1.0,
             });
-            let plan = ReadyPlan::new(serde_json::from_value(plan).unwrap(), &[values.clone()]).unwrap();
+            let plan = ReadyPlan::new(serde_json::from_value(plan).unwrap(), std::slice::from_ref(&values)).unwrap();
             let rows: Vec<(i64, i64)> = (0..1000)
                 .map(|k| match plan.parameters_of(0, k).next().unwrap()[..] {
                     [Value::Timestamp(time), Value::Integer(value)] => (time, value),
