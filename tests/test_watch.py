@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import os
 import re
 import signal
 import socket
@@ -12,9 +13,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
+from sensorbench import lab
 from sensorbench.app.watch import LOOPBACK, live_page, replayed
 from sensorbench.errors import FailedError, UsageError
 from sensorbench.progress import ProgressReporter
@@ -188,7 +189,7 @@ def test_jobs_that_no_load_generator_sends_are_operations_of_the_page(tmp_path: 
     follower.start()
     with (
         live_page(tmp_path, port, ProgressReporter(quiet=True)),
-        live_jobs("executions", "MapReduce", lambda: {"spark driver": psutil.Process()}) as jobs,
+        live_jobs("executions", "MapReduce", lambda: {"spark driver": lab.WatchedProcess.of(os.getpid())}) as jobs,
     ):
         jobs.happened("databases get 2 nodes")
         with jobs.job("files, 1 worker, 'the'", "1 worker") as outcome:
