@@ -20,6 +20,7 @@ from sensorbench.hosts.hosts_file import LOCAL, HostEntry, Role
 from sensorbench.hosts.hosts_file import Scheduler as RunningScheduler
 from sensorbench.hosts.launched import Launched, local_command, ssh_command
 from sensorbench.hosts.messages import BeHost, BeScheduler, Credentials, Hello
+from sensorbench.hosts.piped import ANSWERS_NO_MORE
 from sensorbench.progress import ProgressReporter
 
 if TYPE_CHECKING:
@@ -188,7 +189,7 @@ class _Endings:
 
 def _ends(process: Launched) -> bool:
     """Whether a process is over, or is within a moment: its connection breaks a little before."""
-    return process.has_ended or process.how_it_ended(1.0) != "it answers no more"
+    return process.has_ended or process.how_it_ended(1.0) != ANSWERS_NO_MORE
 
 
 def _closed_with(process: Launched, stack: ExitStack) -> Launched:

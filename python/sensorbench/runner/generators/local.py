@@ -1,13 +1,7 @@
 """Load generators that are processes of this machine."""
 
-import queue
-import signal
-import subprocess
 import sys
-import tempfile
-import threading
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import TypeVar, cast
 
 import psutil
@@ -15,6 +9,7 @@ import psutil
 from sensorbench import errors
 from sensorbench.errors import EngineError, LostGeneratorError
 from sensorbench.hosts.clocks import ClockSample
+from sensorbench.hosts.piped import PipedProcess
 from sensorbench.lab.process_usage import ProcessUsage, usage_of
 from sensorbench.runner.generators.load_generator import EndedShare, ShareWork
 from sensorbench.runner.generators.messages import (
@@ -41,8 +36,8 @@ LOCAL = "local"
 HEARTBEAT_S = 30.0
 # Connecting, and ending operations that are in flight, may take longer.
 PATIENCE_S = 300.0
-# What is shown of what it printed before it ended.
-LOG_BYTES = 2000
+# So long it has to end by itself.
+CLOSE_S = 2.0
 
 Answer = TypeVar("Answer", Ready, Taken, Progress, Ended)
 
@@ -52,18 +47,11 @@ class LocalGenerator:
 
     def __init__(self, number: int) -> None:
         self._number = number
-        self._log = tempfile.TemporaryFile()  # noqa: SIM115 - it is closed with the process
-        self._process = subprocess.Popen(
+        self._process = PipedProcess(
             [sys.executable, "-P", "-m", "sensorbench.runner.generators.worker"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._log,
-            # Ctrl-C in a terminal is for the controller.
-            start_new_session=True,
+            receive,
+            thread=f"answers of load generator {number}",
         )
-        self._answers: queue.SimpleQueue[tuple[Message, list[bytes]] | None] = queue.SimpleQueue()
-        self._reader = threading.Thread(target=self._read, name=f"answers of load generator {number}", daemon=True)
-        self._reader.start()
 
     @property
     def number(self) -> int:
@@ -130,36 +118,22 @@ class LocalGenerator:
 
     def close(self) -> None:
         """Ends the process, which ends by itself when its standard input is closed, unless it hangs."""
-        if self._process.stdin is not None:
-            # It may be gone without having read everything.
-            with suppress(OSError):
-                self._process.stdin.close()
-        try:
-            self._process.wait(timeout=2.0)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        self._reader.join()
-        if self._process.stdout is not None:
-            self._process.stdout.close()
-        self._log.close()
+        self._process.close(CLOSE_S)
 
     def _ask(
         self, request: Message, expected: type[Answer], within_s: float = HEARTBEAT_S, parts: Sequence[bytes] = ()
     ) -> tuple[Answer, list[bytes]]:
         """The answer to a request, and its parts."""
-        if self._process.stdin is None:
-            raise AssertionError("a load generator has a standard input")
         try:
             send(self._process.stdin, request, parts)
-            received = self._answers.get(timeout=within_s)
+            received = self._process.next(within_s)
+        except TimeoutError as error:
+            self._process.kill()
+            raise LostGeneratorError(f"{self._name}: {error}") from None
         except OSError:
             received = None
-        except queue.Empty:
-            self._process.kill()
-            raise LostGeneratorError(f"{self._name}: it did not answer for {within_s:g} s") from None
         if received is None:
-            raise LostGeneratorError(f"{self._name}: {self._how_it_ended()}")
+            raise LostGeneratorError(f"{self._name}: {self._process.how_it_ended()}")
         answer, content = received
         if isinstance(answer, Refused):
             raise _refusal(answer, self._name)
@@ -170,23 +144,6 @@ class LocalGenerator:
     @property
     def _name(self) -> str:
         return f"load generator {self._number} (process {self.pid})"
-
-    def _read(self) -> None:
-        stream = self._process.stdout
-        while stream is not None and (answer := receive(stream)) is not None:
-            self._answers.put(answer)
-        self._answers.put(None)
-
-    def _how_it_ended(self) -> str:
-        try:
-            code = self._process.wait(timeout=5.0)
-        except subprocess.TimeoutExpired:
-            return "it answers no more"
-        if code < 0:
-            return f"it was ended by {signal.Signals(-code).name}"
-        self._log.seek(0)
-        printed = self._log.read().decode(errors="replace")[-LOG_BYTES:].strip()
-        return f"it ended with exit code {code}" + (f": {printed}" if printed else "")
 
 
 def _refusal(refused: Refused, name: str) -> EngineError:
