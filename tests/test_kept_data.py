@@ -11,7 +11,7 @@ import pytest
 
 from sensorbench import lab
 from sensorbench._engine import Target
-from sensorbench.benchmarks.stress import RecordWork, with_mix
+from sensorbench.benchmarks.stress import Means, RecordWork, with_mix
 from sensorbench.compat.ycsb import Property, parse_core_workload
 from sensorbench.errors import FailedError, UsageError
 from sensorbench.lab import kept_data
@@ -81,7 +81,7 @@ def test_a_node_of_cassandra_starts_with_the_rows_of_another_whose_files_stay_as
         """Has the rows be there; whether they had to be added."""
         servers = Servers({work.variant.target.server: instance})
         (at,) = servers.at_their_urls([work.variant])
-        work.make_ready(at, at.engine_target(), servers, tmp_path / folder, quiet, owner)
+        work.make_ready(at, at.engine_target(), Means(servers, tmp_path / folder, quiet, owner))
         work.check_count(at.engine_target())
         return (tmp_path / folder).exists()
 

@@ -102,8 +102,7 @@ def recover(address: str = "") -> None:
 
 
 def _disk_slowed(sufferer: Sufferer, how: str) -> AbstractContextManager[None]:
-    found = sufferer.process.find() if sufferer.process else None
-    processes = [] if found is None else [found, *found.children(recursive=True)]
+    processes = sufferer.process.family() if sufferer.process else []
     return disk.slowed(processes, sufferer.folder, parse_memory(how))
 
 

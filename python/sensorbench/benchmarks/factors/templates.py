@@ -13,7 +13,7 @@ from types import TracebackType
 from sensorbench import lab
 from sensorbench.benchmarks.factors.cells import Cell, Layout, Turn, layout
 from sensorbench.benchmarks.factors.measure import CellBench, SharedRecords, core_workload
-from sensorbench.benchmarks.stress import RecordWork
+from sensorbench.benchmarks.stress import Means, RecordWork
 from sensorbench.progress import ProgressReporter
 from sensorbench.results.ownership import Owner
 from sensorbench.runner import Servers, running_servers
@@ -92,7 +92,7 @@ class Templates:
     def _add(self, work: RecordWork, servers: Servers, folder: Path) -> None:
         (at,) = servers.at_their_urls([work.variant])
         target = at.engine_target()
-        work.make_ready(at, target, servers, folder, ProgressReporter(quiet=True), self.owner)
+        work.make_ready(at, target, Means(servers, folder, ProgressReporter(quiet=True), self.owner))
         work.check_count(target)
 
     def _make_room(self) -> None:

@@ -9,12 +9,13 @@ from .run import CapacitySearch, Load, StepsApart, StressBenchmark, StressPlan, 
 from .steering import request_rate
 from .step import Step
 from .summary import summarise_stress
-from .work import Work
+from .work import Means, Work
 
 __all__ = [
     "CapacityOptions",
     "CapacitySearch",
     "Load",
+    "Means",
     "RecordWork",
     "SearchOptions",
     "SharedRecordWork",

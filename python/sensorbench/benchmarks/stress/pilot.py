@@ -9,6 +9,7 @@ from sensorbench.analysis.extrapolation import Line
 from sensorbench.benchmarks.stress.options import WorkOptions
 from sensorbench.benchmarks.stress.planning import work_maker
 from sensorbench.benchmarks.stress.run import Load
+from sensorbench.benchmarks.stress.work import Means
 from sensorbench.progress import ProgressReporter
 from sensorbench.results.engine_plan import EnginePlan
 from sensorbench.results.ownership import Owner, new_id
@@ -58,7 +59,7 @@ def run_work_pilot(options: WorkOptions, load: Load, reporter: ProgressReporter)
                         variant.temporary.parent.mkdir(parents=True, exist_ok=True)
                     loading_s = time.monotonic()
                     try:
-                        work.make_ready(variant, target_, servers, folder / f"populate-{records}", quiet, owner)
+                        work.make_ready(variant, target_, Means(servers, folder / f"populate-{records}", quiet, owner))
                         loads.append((float(records), time.monotonic() - loading_s))
                         sizes.append((float(records), float(known_size(target_)["total_bytes"] or 0)))
                         requested = work.plan()

@@ -8,18 +8,15 @@ from pathlib import Path
 import pyarrow as pa
 
 from sensorbench._engine import Target
-from sensorbench.benchmarks.stress.work import Work
+from sensorbench.benchmarks.stress.work import Means, Work
 from sensorbench.compat.ycsb import SCHEMA, CoreWorkload, Phase, driver_schema, operations_of_phase, plan_of, tables_of
 from sensorbench.errors import FailedError, UsageError
-from sensorbench.progress import ProgressReporter
 from sensorbench.results import RunResult
 from sensorbench.results.engine_plan import EnginePlan, OperationsPlan
-from sensorbench.results.ownership import Intent, Owner
+from sensorbench.results.ownership import Intent
 from sensorbench.runner import (
     ALONE,
     DATA_FOLDER,
-    LoadGenerators,
-    Servers,
     TargetSpec,
     Variant,
     VariantSpec,
@@ -113,25 +110,16 @@ class RecordWork(Work):
             return "attach"
         return "replace" if self._replace else "create"
 
-    def make_ready(
-        self,
-        at: Variant,
-        target: Target,
-        started: Servers,
-        folder: Path,
-        reporter: ProgressReporter,
-        owner: Owner,
-        generators: LoadGenerators = ALONE,
-    ) -> None:
+    def make_ready(self, at: Variant, target: Target, means: Means) -> None:
         """Adds the records, unless just these are there."""
         intent = self.intent(target)
         if intent == "attach":
-            reporter.say(f"  {self._workload.loaded:,} records are there already")
+            means.progress.say(f"  {self._workload.loaded:,} records are there already")
         else:
-            target.create(self._driver_schema("load"), BEGUN, intent=intent, owner=owner.to_json())
-            self._add_records(at, target, started, folder, reporter, generators)
+            target.create(self._driver_schema("load"), BEGUN, intent=intent, owner=means.owner.to_json())
+            self._add_records(at, target, means)
             target.settle()
-        target.attach(self._driver_schema("run"), intent="attach", owner=owner.to_json())
+        target.attach(self._driver_schema("run"), intent="attach", owner=means.owner.to_json())
         # Where operations add records, others are there the next time.
         target.set_fingerprint(GROWN if self._workload.insertproportion else self._fingerprint())
 
@@ -160,20 +148,18 @@ class RecordWork(Work):
     def _driver_schema(self, phase: Phase) -> str:
         return json.dumps(driver_schema(self._workload, phase, self.variant.schema))
 
-    def _add_records(
-        self, at: Variant, target: Target, started: Servers, folder: Path, reporter: ProgressReporter, generators: LoadGenerators
-    ) -> None:
+    def _add_records(self, at: Variant, target: Target, means: Means) -> None:
         records = self._workload.loaded
-        with reporter.task(f"adding {records:,} records", total=records) as task:
+        with means.progress.task(f"adding {records:,} records", total=records) as task:
             run = run_plan(
                 target,
                 at,
                 self._plan("load"),
                 [],
-                folder,
-                started,
+                means.folder,
+                means.servers,
                 lambda _, now: task.advance_to(now["phases"][0]["started"], f"{now['phases'][0]['started']:,}"),
-                generators=generators if records >= MIN_SHARED else ALONE,
+                generators=means.generators if records >= MIN_SHARED else ALONE,
             )
             _check_all_added(run, records)
             task.end(f"{records:,} records")
@@ -182,20 +168,11 @@ class RecordWork(Work):
 class SharedRecordWork(RecordWork):
     """Operations on records that servers have when they start: none are added, and none may be missing."""
 
-    def make_ready(
-        self,
-        at: Variant,
-        target: Target,
-        started: Servers,
-        folder: Path,
-        reporter: ProgressReporter,
-        owner: Owner,
-        generators: LoadGenerators = ALONE,
-    ) -> None:
+    def make_ready(self, at: Variant, target: Target, means: Means) -> None:
         """Counts the records."""
         if self.intent(target) != "attach":
             raise FailedError("the records with which the servers started are others than those of this work")
-        super().make_ready(at, target, started, folder, reporter, owner, generators)
+        super().make_ready(at, target, means)
         self.check_count(target)
 
 

@@ -13,7 +13,7 @@ from sensorbench.benchmarks.stress.figures import share_within
 from sensorbench.benchmarks.stress.objective import Objective
 from sensorbench.benchmarks.stress.steering import Steering
 from sensorbench.benchmarks.stress.step import Arrival, Step, phases_of
-from sensorbench.benchmarks.stress.work import Work
+from sensorbench.benchmarks.stress.work import Means, Work
 from sensorbench.errors import CancelledError, ClusterLostError, DiskFullError, EngineError, FailedError, UsageError, message_of
 from sensorbench.hosts.pool import HostPool
 from sensorbench.lifecycle import Benchmark, Description, RunContext, run
@@ -228,15 +228,8 @@ class StressBenchmark(Benchmark[StressPlan, StressManifest, StressWriter]):
         connected = _ConnectedStress(
             work, plan.load, variant, target, context.servers, context.writer, context.progress, observers
         )
-        work.make_ready(
-            variant,
-            target,
-            context.servers,
-            context.writer.populate_folder,
-            context.progress,
-            context.owner,
-            plan.load.generators,
-        )
+        means = Means(context.servers, context.writer.populate_folder, context.progress, context.owner, plan.load.generators)
+        work.make_ready(variant, target, means)
         if isinstance(steps, CapacitySearch):
             _search(connected, steps)
         elif isinstance(steps, StepsApart):

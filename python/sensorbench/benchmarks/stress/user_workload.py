@@ -7,17 +7,14 @@ from pathlib import Path
 import pyarrow as pa
 
 from sensorbench._engine import Target
-from sensorbench.benchmarks.stress.work import Work
+from sensorbench.benchmarks.stress.work import Means, Work
 from sensorbench.errors import UsageError
 from sensorbench.progress import ProgressReporter
 from sensorbench.results.engine_plan import OperationsPlan
 from sensorbench.results.files import write_text
-from sensorbench.results.ownership import Claim, Intent, Owner
+from sensorbench.results.ownership import Claim, Intent
 from sensorbench.results.writer import LOAD_FILE
 from sensorbench.runner import (
-    ALONE,
-    LoadGenerators,
-    Servers,
     Variant,
     load_variant,
     placed_on,
@@ -83,25 +80,15 @@ class UserWorkload(Work):
         del target
         return self._intent
 
-    def make_ready(
-        self,
-        at: Variant,
-        target: Target,
-        started: Servers,
-        folder: Path,
-        reporter: ProgressReporter,
-        owner: Owner,
-        generators: LoadGenerators = ALONE,
-    ) -> None:
+    def make_ready(self, at: Variant, target: Target, means: Means) -> None:
         """Loads the dataset, from this process."""
-        del started, generators
         with self._ready.workbench as workbench:
             tables = prepare_tables(
                 self._ready.comparison.dataset,
                 self._schema_variant().schema,
                 self._ready.columns[self.variant.id],
                 workbench,
-                reporter,
+                means.progress,
             )
         described = self._ready.comparison.dataset.describe()
         load = load_variant(
@@ -111,12 +98,12 @@ class UserWorkload(Work):
             tables,
             described.readings,
             FINGERPRINT,
-            claim=Claim(owner, self._intent),
-            reporter=reporter,
+            claim=Claim(means.owner, self._intent),
+            reporter=means.progress,
             values_per_reading=described.values_per_reading,
         )
-        folder.mkdir(parents=True)
-        write_text(folder / LOAD_FILE, json.dumps(load, indent=2) + "\n")
+        means.folder.mkdir(parents=True)
+        write_text(means.folder / LOAD_FILE, json.dumps(load, indent=2) + "\n")
 
     def _schema_variant(self) -> Variant:
         """The variant as it was validated: its schema may have learned from the dataset how close together readings are."""

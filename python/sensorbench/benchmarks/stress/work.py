@@ -1,6 +1,7 @@
 """What a stress run does at a target, whatever the rate."""
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,6 +12,26 @@ from sensorbench.results.described import DescribedWork
 from sensorbench.results.engine_plan import OperationsPlan
 from sensorbench.results.ownership import Intent, Owner
 from sensorbench.runner import ALONE, LoadGenerators, Servers, Variant
+
+
+@dataclass(frozen=True)
+class Means:
+    """What a target is made ready with.
+
+    Attributes:
+        servers: those that were started.
+        folder: where a run that puts data there goes.
+        progress: told what is going on.
+        owner: in whose name a namespace is created.
+        generators: load generators that share such a run.
+
+    """
+
+    servers: Servers
+    folder: Path
+    progress: ProgressReporter
+    owner: Owner
+    generators: LoadGenerators = ALONE
 
 
 class Work(ABC):
@@ -41,18 +62,8 @@ class Work(ABC):
         """What is wanted of the target's namespace, seen what is there."""
 
     @abstractmethod
-    def make_ready(
-        self,
-        at: Variant,
-        target: Target,
-        started: Servers,
-        folder: Path,
-        reporter: ProgressReporter,
-        owner: Owner,
-        generators: LoadGenerators = ALONE,
-    ) -> None:
-        """Puts there what the operations need; a run that does so goes into `folder`, and load `generators` share it. A namespace is created in the
-        name of `owner`.
+    def make_ready(self, at: Variant, target: Target, means: Means) -> None:
+        """Puts there what the operations need.
 
         Raises FailedError and EngineError.
         """

@@ -4,19 +4,17 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import pyarrow as pa
 
 from sensorbench import lab
 from sensorbench._engine import Target
-from sensorbench.benchmarks.stress import Work
+from sensorbench.benchmarks.stress import Means, Work
 from sensorbench.errors import EngineError, EngineUsageError, UsageError
 from sensorbench.interrupts import held_back
-from sensorbench.progress import ProgressReporter
 from sensorbench.results.engine_plan import OperationsPlan
-from sensorbench.results.ownership import Intent, Owner
-from sensorbench.runner import ALONE, LoadGenerators, Servers, TargetSpec, Variant, known_size
+from sensorbench.results.ownership import Intent
+from sensorbench.runner import TargetSpec, Variant, known_size
 
 
 @dataclass(frozen=True)
@@ -56,22 +54,13 @@ class ConfiguredWork(Work):
         """What the work wants of the target's namespace."""
         return self._work.intent(target)
 
-    def make_ready(
-        self,
-        at: Variant,
-        target: Target,
-        started: Servers,
-        folder: Path,
-        reporter: ProgressReporter,
-        owner: Owner,
-        generators: LoadGenerators = ALONE,
-    ) -> None:
+    def make_ready(self, at: Variant, target: Target, means: Means) -> None:
         """Puts the data there, and looks how long that took and how large they are."""
         start_s = time.monotonic()
         if (cluster := self.variant.target.cluster) is not None:
-            cluster.note_owner(owner.to_json())
-            self._created = (target, owner.to_json())
-        self._work.make_ready(at, target, started, folder, reporter, owner, generators)
+            cluster.note_owner(means.owner.to_json())
+            self._created = (target, means.owner.to_json())
+        self._work.make_ready(at, target, means)
         load_s = time.monotonic() - start_s
         self.loaded = LoadedData(load_s, known_size(target)["total_bytes"])
 
