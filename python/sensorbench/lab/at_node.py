@@ -73,8 +73,7 @@ def _launch(place: Place, database: LabDatabase) -> ProcessId:
 
 def end(process: ProcessId | None, database: str, patience_s: float) -> None:
     """Ends the process of a node and its children, if it has one: asked first, killed after a while."""
-    if process is not None and (found := process.find()):
-        family = [found, *found.children(recursive=True)]
+    if process is not None and (family := process.family()):
         processes.end(family, signal=require_server(database).stop_signal, patience_s=patience_s)
 
 
@@ -91,23 +90,22 @@ def log_tail(instance: Instance, number: int) -> str:
 
 def send_signal(process: ProcessId, wanted: signal.Signals) -> bool:
     """Sends a signal to the process of a node and those below it; False where it does not run."""
-    found = process.find()
-    if found is None:
-        return False
-    for item in [found, *found.children(recursive=True)]:
+    family = process.family()
+    for item in family:
         item.send_signal(wanted)
-    return True
+    return bool(family)
 
 
 def node_usage(process: ProcessId | None) -> NodeUsage | None:
     """What a node takes; None of one that does not run."""
-    found = process.find() if process else None
-    if found is None:
+    if process is None:
         return None
     try:
-        family = [found, *found.children(recursive=True)]
+        family = process.family()
+        if not family:
+            return None
         memory_bytes = sum(item.memory_info().rss for item in family)
-        return NodeUsage(found.pid, memory_bytes, sum(sum(item.cpu_times()[:2]) for item in family))
+        return NodeUsage(family[0].pid, memory_bytes, sum(sum(item.cpu_times()[:2]) for item in family))
     except psutil.NoSuchProcess:
         return None
 

@@ -90,11 +90,6 @@ def prepare(instance: Instance, host: str, memory_bytes: int | None, min_bytes: 
     return part
 
 
-def record(part: Instance) -> None:
-    """Writes down how a part is now."""
-    part.write()
-
-
 def next_nodes(
     numbers: Sequence[int], database: LabDatabase, hosts: Sequence[Host], others: Sequence[Node], cluster: int, port: int
 ) -> list[Node]:
@@ -167,7 +162,7 @@ def record_everywhere(instance: Instance) -> None:
     """Writes down how an instance is now, here and on its hosts."""
     instance.write()
     for host in hosts_of(instance):
-        host.call(record, instance.part_on(host.name))
+        host.call(Instance.write, instance.part_on(host.name))
 
 
 def drop_empty_parts(instance: Instance) -> None:

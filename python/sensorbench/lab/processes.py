@@ -47,6 +47,11 @@ class ProcessId(BaseModel):
             return None
         return process if is_same else None
 
+    def family(self) -> list[psutil.Process]:
+        """The process and those below it; none if it does not run."""
+        found = self.find()
+        return [] if found is None else [found, *found.children(recursive=True)]
+
 
 def start(
     command: Sequence[str | Path],
