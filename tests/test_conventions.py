@@ -96,7 +96,7 @@ JSON_ELSEWHERE = {
     "elasticity compare": "test_elasticity_run",
     "elasticity analyse": "test_elasticity",
     "doctor": "test_doctor",
-    "hosts check": "test_hosts",
+    "hosts check": "test_hosts_runs",
     "cassandra-stress": "test_cassandra_stress",
     "lab up": "test_lab",
     "lab status": "test_lab",
