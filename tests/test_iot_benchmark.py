@@ -9,15 +9,13 @@ import duckdb
 import pytest
 
 from sensorbench.dataset import Dataset, open_dataset
-from sensorbench.dataset.generated import in_this_process
 from sensorbench.dataset.iot_benchmark import IotParameters, parse_parameters
-from sensorbench.dataset.registry import generate
 from sensorbench.errors import UsageError
-from sensorbench.progress import ProgressReporter
 from sensorbench.runner import databases
 from sensorbench.schemas import load_operations, load_schema, shipped_schemas
 from sensorbench.schemas.shipped import SHIPPED_FOLDER
 from tests.conftest import Cli
+from tests.generated import written_alike
 from tests.servers import LabServers
 from tests.tsbs_answers import check_answers
 
@@ -58,18 +56,8 @@ def test_each_device_takes_the_values_of_its_sensors_in_steps_of_its_own(devices
 
 
 def test_any_number_of_threads_writes_the_same_and_a_scale_is_the_beginning(tmp_path: Path) -> None:
-    written = {
-        threads: generate(
-            "iot-benchmark:devices=10,sensors=30,steps=1000",
-            tmp_path / str(threads),
-            scale=0.8,
-            seed=7,
-            write=in_this_process(ProgressReporter(quiet=True), threads),
-        ).describe()
-        for threads in (1, 3)
-    }
-    assert written[1].fingerprint == written[3].fingerprint
-    assert written[1].readings == 10 * 30 * 800
+    written = written_alike("iot-benchmark:devices=10,sensors=30,steps=1000", tmp_path, 0.8)
+    assert written.readings == 10 * 30 * 800
 
 
 @pytest.mark.parametrize(

@@ -306,14 +306,19 @@ within = "2s"
 """
 
 
-def test_a_known_lag_lies_within_the_bounds(cli: Cli, tmp_path: Path) -> None:
+def schema_with_a_lag(folder: Path) -> None:
+    """Rows are returned LAG_S after they were written, and no sooner."""
     schema(
-        tmp_path,
+        folder,
         'duplicates = "last"',
         key=f", written_ms INTEGER DEFAULT ({NOW_MS})",
         on_conflict="",
         seen=f"AND written_ms + {round(LAG_S * 1000)} <= {NOW_MS}",
     )
+
+
+def test_a_known_lag_lies_within_the_bounds(cli: Cli, tmp_path: Path) -> None:
+    schema_with_a_lag(tmp_path)
     paced = FRESHNESS.replace("[workload.freshness]", 'duration = "2s"\n[workload.freshness]')
     ended, summary = run(cli, tmp_path, paced, writes=100_000)
     assert ended.exit_code == 0, ended.err
@@ -340,14 +345,8 @@ def test_a_known_lag_lies_within_the_bounds(cli: Cli, tmp_path: Path) -> None:
     assert 'data-chart="freshness"' in page
 
 
-def test_markers_that_wait_for_others_are_told(cli: Cli, tmp_path: Path) -> None:
-    schema(
-        tmp_path,
-        'duplicates = "last"',
-        key=f", written_ms INTEGER DEFAULT ({NOW_MS})",
-        on_conflict="",
-        seen=f"AND written_ms + {round(LAG_S * 1000)} <= {NOW_MS}",
-    )
+def test_markers_that_wait_for_others_are_counted(cli: Cli, tmp_path: Path) -> None:
+    schema_with_a_lag(tmp_path)
     paced = FRESHNESS.replace("[workload.freshness]", 'duration = "2s"\n[workload.freshness]\nwatched = 1')
     ended, summary = run(cli, tmp_path, paced, writes=100_000)
     assert ended.exit_code == 0, ended.err
@@ -357,7 +356,7 @@ def test_markers_that_wait_for_others_are_told(cli: Cli, tmp_path: Path) -> None
     assert "workload.freshness.watched" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
 
 
-def test_markers_and_a_delivery_are_accounted_for_together_and_freshness_is_told_by_rate(cli: Cli, tmp_path: Path) -> None:
+def test_markers_and_a_delivery_are_accounted_for_together_and_freshness_is_shown_by_rate(cli: Cli, tmp_path: Path) -> None:
     schema(tmp_path, 'duplicates = "last"')
     rates = 'schedule = { segments = [{ from = 200, length = "1s" }, { from = 600, length = "1s" }] }\nduration = "2s"'
     ended, summary = run(cli, tmp_path, DELIVERY + FRESHNESS, writes=5000)

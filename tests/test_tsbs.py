@@ -9,17 +9,15 @@ from docsite.lists import NOT_RUN
 
 from sensorbench.compat.tsbs.plan import all_queries
 from sensorbench.dataset import Dataset, open_dataset
-from sensorbench.dataset.generated import in_this_process
-from sensorbench.dataset.registry import generate
 from sensorbench.dataset.tsbs import CPU_FIELDS, TsbsParameters, parse_parameters
 from sensorbench.dataset.tsbs_devops import FIELDS, OWN_TAGS, WITH_DECIMALS, own_tag
 from sensorbench.errors import UsageError
-from sensorbench.progress import ProgressReporter
 from sensorbench.runner import databases
 from sensorbench.runner.plan import parameters_of
 from sensorbench.schemas import load_operations, load_schema, shipped_schemas
 from sensorbench.schemas.shipped import SHIPPED_FOLDER
 from tests.conftest import Cli
+from tests.generated import written_alike
 from tests.servers import LabServers
 from tests.tsbs_answers import DEVOPS_NAME, IOT_NAME, check_answers
 
@@ -66,18 +64,8 @@ def test_the_narrow_form_has_a_reading_for_each_field_of_each_row(cpu: Dataset) 
 
 
 def test_a_scale_is_the_beginning_and_any_number_of_threads_writes_the_same(tmp_path: Path) -> None:
-    written = {
-        threads: generate(
-            "tsbs-cpu-only:hosts=300,duration=1h",
-            tmp_path / str(threads),
-            scale=0.5,
-            seed=7,
-            write=in_this_process(ProgressReporter(quiet=True), threads),
-        ).describe()
-        for threads in (1, 3)
-    }
-    assert written[1].fingerprint == written[3].fingerprint
-    assert (written[1].relations["cpu"].rows, written[1].last_time) == (300 * 180, datetime(2016, 1, 1, 0, 29, 50))
+    written = written_alike("tsbs-cpu-only:hosts=300,duration=1h", tmp_path, 0.5)
+    assert (written.relations["cpu"].rows, written.last_time) == (300 * 180, datetime(2016, 1, 1, 0, 29, 50))
 
 
 @pytest.mark.parametrize(
@@ -272,18 +260,8 @@ def test_cpu_metrics_and_hosts_are_the_same_in_every_use_case_of_servers(cpu: Da
 
 
 def test_each_host_has_a_row_of_nine_measurements_with_101_fields(tmp_path: Path) -> None:
-    written = {
-        threads: generate(
-            "tsbs-devops:hosts=300,duration=1h",
-            tmp_path / str(threads),
-            scale=0.5,
-            seed=7,
-            write=in_this_process(ProgressReporter(quiet=True), threads),
-        ).describe()
-        for threads in (1, 3)
-    }
-    described = written[1]
-    assert described.fingerprint == written[3].fingerprint
+    written = written_alike("tsbs-devops:hosts=300,duration=1h", tmp_path, 0.5)
+    described = written
     rows = {name: relation.rows for name, relation in described.relations.items()}
     assert rows == {**dict.fromkeys(FIELDS, 300 * 180), "hosts": 300}
     assert list(FIELDS) == ["cpu", "diskio", "disk", "kernel", "mem", "net", "nginx", "postgresl", "redis"]

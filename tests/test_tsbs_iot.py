@@ -10,15 +10,13 @@ import pytest
 
 from sensorbench.compat.tsbs.caveats import DEGENERATE
 from sensorbench.dataset import Dataset, open_dataset
-from sensorbench.dataset.generated import in_this_process
-from sensorbench.dataset.registry import generate
 from sensorbench.dataset.tsbs_iot import FIELDS
 from sensorbench.errors import UsageError
-from sensorbench.progress import ProgressReporter
 from sensorbench.runner.plan import parameters_of
 from sensorbench.schemas import load_operations, load_schema, shipped_schemas
 from sensorbench.schemas.shipped import SHIPPED_FOLDER
 from tests.conftest import Cli
+from tests.generated import written_alike
 from tests.tsbs_answers import IOT_NAME, check_answers
 
 OPERATIONS = load_operations("tsbs_iot")
@@ -75,18 +73,8 @@ def test_both_measurements_arrive_in_one_order_and_the_narrow_form_has_what_is_n
 
 
 def test_any_number_of_threads_writes_the_same_and_other_parameters_are_refused(tmp_path: Path) -> None:
-    written = {
-        threads: generate(
-            "tsbs-iot:trucks=700,duration=10m",
-            tmp_path / str(threads),
-            scale=0.9,
-            seed=7,
-            write=in_this_process(ProgressReporter(quiet=True), threads),
-        ).describe()
-        for threads in (1, 3)
-    }
-    assert written[1].fingerprint == written[3].fingerprint
-    assert (written[1].first_time, written[1].last_time) == (START, START + timedelta(seconds=530))
+    written = written_alike("tsbs-iot:trucks=700,duration=10m", tmp_path, 0.9)
+    assert (written.first_time, written.last_time) == (START, START + timedelta(seconds=530))
     with pytest.raises(UsageError, match="hosts=3' is no parameter; expected trucks=NUMBER"):
         open_dataset("tsbs-iot:hosts=3")
 

@@ -13,17 +13,15 @@ import pytest
 
 from sensorbench.dataset import Dataset, open_dataset
 from sensorbench.dataset.export import export
-from sensorbench.dataset.generated import in_this_process
-from sensorbench.dataset.registry import generate
 from sensorbench.dataset.tsm import PRESETS, SENSORS, parse_parameters
 from sensorbench.errors import UsageError
-from sensorbench.progress import ProgressReporter
 from sensorbench.runner import VariantSpec, Workload, databases, make_variants, parse_target
 from sensorbench.runner.plan import parameters_of
 from sensorbench.runner.workload import Schedule, Segment
 from sensorbench.schemas import load_operations, load_schema, shipped_schemas
 from sensorbench.schemas.shipped import SHIPPED_FOLDER
 from tests.conftest import Cli, made_once
+from tests.generated import written_alike
 from tests.servers import LabServers
 from tests.tsbs_answers import check_answers
 
@@ -78,18 +76,8 @@ def test_sensors_walk_between_0_and_1_and_a_few_percent_are_filtered(stations: D
 
 
 def test_a_scale_is_the_beginning_and_any_number_of_threads_writes_the_same(tmp_path: Path) -> None:
-    written = {
-        threads: generate(
-            "tsm-d-multi:stations=60,duration=1h",
-            tmp_path / str(threads),
-            scale=0.5,
-            seed=7,
-            write=in_this_process(ProgressReporter(quiet=True), threads),
-        ).describe()
-        for threads in (1, 3)
-    }
-    assert written[1].fingerprint == written[3].fingerprint
-    assert (written[1].relations["stations"].rows, written[1].last_time) == (60 * 180, datetime(2019, 2, 1, 0, 29, 50))
+    written = written_alike("tsm-d-multi:stations=60,duration=1h", tmp_path, 0.5)
+    assert (written.relations["stations"].rows, written.last_time) == (60 * 180, datetime(2019, 2, 1, 0, 29, 50))
 
 
 def test_the_presets_are_those_of_tsm_bench() -> None:
