@@ -233,9 +233,9 @@ def test_what_a_lost_host_has_is_unknown_and_is_removed_when_it_is_back(cli: Cli
     # The others are removed at once.
     ended = cli("lab", "down", "ring")
     assert ended.exit_code == 1
-    told = " ".join(ended.err.split())
-    assert "what is on b cannot be removed, and may still run (node 2)" in told
-    assert "when the host is back: sensorbench lab down ring" in told
+    printed = " ".join(ended.err.split())
+    assert "what is on b cannot be removed, and may still run (node 2)" in printed
+    assert "when the host is back: sensorbench lab down ring" in printed
     assert [on_disk(host) for host in hosts] == [[], ["node-2"], []]
     (row,) = cli("lab", "list", "--json").json
     assert (row["state"], [node["number"] for node in row["nodes"]]) == ("being removed", [2])

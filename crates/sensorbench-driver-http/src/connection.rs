@@ -208,7 +208,7 @@ impl Connection {
         let is_success = reply.status.is_success();
         let mut decoder =
             reply.headers.get(CONTENT_ENCODING).is_some_and(|value| value == "gzip").then(|| GzDecoder::new(Vec::new()));
-        // The end of a body whose length was told is known without looking for it.
+        // The end of a body whose length the head states is known without looking for it.
         while !body.is_end_stream()
             && let Some(frame) = self.0.frame(&mut body).await
         {

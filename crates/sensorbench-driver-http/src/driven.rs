@@ -86,7 +86,7 @@ impl Exchange {
                     return Poll::Ready(output);
                 }
                 self.nudge.take();
-                // Why it ended is told by what is awaited.
+                // What is awaited says why it ended.
                 if self.connection.as_mut().is_some_and(|connection| Pin::new(&mut **connection).poll(&mut inner).is_ready()) {
                     self.connection = None;
                 }

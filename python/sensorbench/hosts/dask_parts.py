@@ -1,4 +1,4 @@
-"""What is made of dask: certificates, and a scheduler and workers that listen where they are told to and nowhere else."""
+"""What is made of dask: certificates, and a scheduler and workers that listen at the given addresses and nowhere else."""
 
 import os
 from collections.abc import Callable, Iterator

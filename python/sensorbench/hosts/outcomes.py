@@ -58,7 +58,7 @@ def _raised(error: Exception) -> bytes:
     try:
         content = pickle.dumps(Raised(error))
         pickle.loads(content)
-    except Exception:  # an error that cannot be sent is told in words
+    except Exception:  # an error that cannot be sent is put into words
         return pickle.dumps(RaisedHere(FailedError.__name__, (f"{type(error).__name__}: {message_of(error)}",)))
     return content
 

@@ -1,4 +1,4 @@
-"""The process of a host, or of the scheduler: it is told on its standard input what to be, and ends when that is closed.
+"""The process of a host, or of the scheduler: it reads on its standard input what to be, and ends when that is closed.
 
 `python -m sensorbench.hosts.process` is started by the controller alone, here or by SSH.
 """

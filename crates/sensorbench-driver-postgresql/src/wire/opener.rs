@@ -39,7 +39,7 @@ impl Opener {
         self.0.send(answer).map_err(|_| ended())?;
         let Opened { client, connection, moved, place } = opened.await.map_err(|_| ended())??;
         moved.to_whoever_polls();
-        // Whoever waits for an answer is told when it ends; nobody else needs to know.
+        // Whoever waits for an answer learns when it ends; nobody else needs to.
         tokio::spawn(connection);
         Ok((client, place))
     }

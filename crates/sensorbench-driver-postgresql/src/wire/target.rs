@@ -77,7 +77,7 @@ impl Target {
         self.connected(name, self.config.clone()).await
     }
 
-    /// Opens one for whoever asks on another thread, where [`Opened::moved`] is to be told. Like [`Self::connect`], but with the tables that the
+    /// Opens one for whoever asks on another thread, who has to call [`Opened::moved`]. Like [`Self::connect`], but with the tables that the
     /// database's own search path finds, unless the URL names a namespace. `settings` are added.
     pub async fn open_as_recorded(&self, name: &str, settings: &str) -> Result<Opened, DriverError> {
         let mut config = self.config.clone();
@@ -123,7 +123,7 @@ impl Target {
         let limit = CONNECT_TIMEOUT * config.get_hosts().len() as u32;
         let connected = timeout(limit, config.connect(self.tls.clone())).await.map_err(|_| self.no_answer(limit))?;
         let (client, connection) = connected.map_err(|error| self.not_connected(&error))?;
-        // Whoever waits for an answer is told when it ends; nobody else needs to know.
+        // Whoever waits for an answer learns when it ends; nobody else needs to.
         tokio::spawn(connection);
         Ok(client)
     }
@@ -163,7 +163,7 @@ pub struct Opened {
     pub client: Client,
     /// What keeps it going.
     pub connection: Connection<PortableStream, <MakeRustlsConnect as MakeTlsConnect<PortableStream>>::Stream>,
-    /// To be told on the thread that keeps it going.
+    /// To be called on the thread that keeps it going.
     pub moved: Move,
     pub place: Place,
 }
