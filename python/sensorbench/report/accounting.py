@@ -29,9 +29,9 @@ def accounting_section(result: ComparisonFigures) -> Section | None:
     columns: Columns = [
         ("Variant", "name"),
         ("rule for duplicates", "text"),
-        ("readings", "count"),
-        ("sent again", "count"),
-        ("unknown outcome", "count"),
+        ("readings", "whole"),
+        ("sent again", "whole"),
+        ("unknown outcome", "whole"),
         ("lost", "whole"),
         ("wrong winner", "whole"),
         ("too many", "whole"),

@@ -68,14 +68,14 @@ def freshness_section(summary: ComparisonSummary, result: ComparisonResult) -> S
 
 
 _COLUMNS: Columns = [
-    ("markers", "count"),
-    ("seen by the first read", "count"),
-    ("not seen in time", "count"),
+    ("markers", "whole"),
+    ("seen by the first read", "whole"),
+    ("not seen in time", "whole"),
     ("median", "text"),
     ("p90", "text"),
     ("p99", "text"),
     ("max", "text"),
-    ("reads", "count"),
+    ("reads", "whole"),
 ]
 
 

@@ -14,7 +14,7 @@ def load_generators(generators: Sequence[GeneratorFigures]) -> list[Block]:
     columns: Columns = [
         ("Load generator", "whole"),
         ("host", "name"),
-        ("started", "count"),
+        ("started", "whole"),
         ("CPUs", "number"),
         ("timer lag p99", "duration_s"),
     ]
