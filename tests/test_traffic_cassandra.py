@@ -123,6 +123,7 @@ COLUMNS = {
             "SELECT a FROM t WHERE a IN ($1, $2) AND at >= $3 AND at < $4 LIMIT $5",
             ("int", "int", "timestamp", "timestamp", "int"),
         ),
+        ('SELECT a FROM t WHERE a IN $1 AND "B" = $2', (None, "text")),
         ('UPDATE t SET "B" = $1, limit_=$2 WHERE id = $3', ("text", "double", "uuid")),
         ("SELECT a FROM t WHERE token(a) > $1", (None,)),
         ("SELECT a FROM other WHERE a = $1", (None,)),

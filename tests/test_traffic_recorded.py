@@ -93,7 +93,7 @@ def check_answers(cli: Cli, trace: Path, url: str) -> dict[str, int]:
     assert ended.exit_code == 0, ended.err
     assert ended.json["answers_equal"], ended.json["result"]["answers"]
     counts = ended.json["result"]["counts"]
-    assert counts["ok"] == counts["statements"] >= UNITS
+    assert counts["ok"] == counts["statements"] >= UNITS, summary_of(out)["templates"]
     assert "Answers of the two targets" in (out / "report.html").read_text(encoding="utf-8")
     reads = [template for template in summary_of(out)["templates"] if " FROM t WHERE" in template["statement"]]
     return {name: sum(template[name] or 0 for template in reads) for name in ("started", "rows_compared", "rows_differ")}
