@@ -2,7 +2,8 @@
 
 A server of each kind in `SERVERS` is recorded under a mixed load with transactions (`recorded_traffic.py`); the recording is repeated until it has as
 many statements as are wanted, and replayed at 1 × at that server, writes into a namespace of ours. What PostgreSQL recorded goes to the null target
-first, which shows what the replayer alone can do.
+first, which shows what the replayer alone can do. Where there are several processors, the server has the last one, and the replayer the first:
+a server of its own machine would take none of the replayer's time.
 """
 
 import argparse
@@ -15,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
+from benches.processors import on_processor
 from benches.recorded_traffic import command, make_tables, record, tile_trace
 from rich.console import Console
 from rich.table import Table
@@ -96,9 +98,11 @@ def main() -> None:
     table = Table(box=None)
     for column in COLUMNS:
         table.add_column(column, justify="right")
+    processors = sorted(os.sched_getaffinity(0))
     for number, database in enumerate(arguments.server or SERVERS):
         with (
-            lab.borrowed(lab.ServerSpec(database, name=f"bench-{database}", stays=False)) as instance,
+            lab.borrowed(lab.ServerSpec(database, name=f"bench-{database}", cpus=[processors[-1]], stays=False)) as instance,
+            on_processor(processors[0]),
             tempfile.TemporaryDirectory(prefix="sensorbench-replay-", dir="/var/tmp") as folder,
         ):
             url = make_tables(instance)

@@ -5,9 +5,7 @@ alone must be there already.
 """
 
 import argparse
-import contextlib
 import os
-from collections.abc import Iterator
 
 from benches.clients import (
     cassandra,
@@ -22,6 +20,7 @@ from benches.clients import (
     victoriametrics,
 )
 from benches.clients.loading import readings
+from benches.processors import on_processor
 from rich.console import Console
 
 from sensorbench import lab
@@ -59,17 +58,6 @@ def main() -> None:
                 console.print(tables.costs(DATABASES[name].costs(instance, share)))
             loads = (DATABASES[name] if name in DATABASES else LOADED_ONLY[name]).loads
             console.print(tables.loads(loads(instance, rows)))
-
-
-@contextlib.contextmanager
-def on_processor(number: int) -> Iterator[None]:
-    """Keeps this thread, and whatever it starts, to one processor."""
-    before = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {number})
-    try:
-        yield
-    finally:
-        os.sched_setaffinity(0, before)
 
 
 if __name__ == "__main__":

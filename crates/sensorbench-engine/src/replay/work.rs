@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use super::plan::ReplayPlan;
 use super::session::{self, Handed, Sessions};
 use super::source::{self, PARCELS, SessionLengths, Statement, TraceReader};
-use crate::clock::{Clock, RealClock, RealTimer, Timer};
+use crate::clock::{Clock, RealClock, RealTimer, Timer, ask_for_precedence};
 use crate::recorder::Recorder;
 use crate::shared::Shared;
 
@@ -59,6 +59,10 @@ pub(crate) async fn replay(replay: Replay) {
         };
         std::thread::Builder::new().name("trace".to_owned()).spawn(read)
     };
+    // Not before: threads inherit it.
+    if plan.speed.is_some() {
+        ask_for_precedence();
+    }
     let sessions = Rc::new(Sessions {
         shared: shared.clone(),
         recorder: recorder.clone(),
