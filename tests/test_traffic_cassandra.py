@@ -123,6 +123,8 @@ COLUMNS = {
             "SELECT a FROM t WHERE a IN ($1, $2) AND at >= $3 AND at < $4 LIMIT $5",
             ("int", "int", "timestamp", "timestamp", "int"),
         ),
+        # A list as a whole is of no column's type: its bytes could be read as a text.
+        ('SELECT a FROM t WHERE "B" IN $1 AND a IN($2) AND id IN $3', (None, "int", None)),
         ('UPDATE t SET "B" = $1, limit_=$2 WHERE id = $3', ("text", "double", "uuid")),
         ("SELECT a FROM t WHERE token(a) > $1", (None,)),
         ("SELECT a FROM other WHERE a = $1", (None,)),

@@ -110,7 +110,11 @@ def _type_of_word(statement: str, tokens: list[Token], place: int) -> str | None
 
 
 def _compared(tokens: list[Token], place: int) -> str | None:
-    """The column that a marker is compared with or assigned to: the name before it, also before IN and its brackets."""
+    """The column that a marker is compared with or assigned to: the name before it, also before IN and its brackets. None right behind IN, where it
+    is a list of values of the column: these have the column's type, the list has not.
+    """
+    if place > 0 and tokens[place - 1].text.lower() == "in":
+        return None
     while place > 0:
         place -= 1
         token = tokens[place]
