@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple, cast
 
 import pytest
@@ -14,6 +15,7 @@ from sensorbench import lab
 from sensorbench.lab import jvm
 from tests.pictures import check_once_for_each_kind, once_for_each_kind
 from tests.servers import LAB_FIXTURE, MAX_LONG, LabServers, allow_all, check_long, have_quick_java, make_quick_java
+from tests.times import LONGEST_FIRST, rank_of, times_of
 
 ROOT = Path(__file__).parent.parent
 
@@ -175,6 +177,38 @@ def test_charts_that_differ_in_data_and_what_is_said_of_them_are_checked_once() 
         with pytest.raises(ValueError, match="no such place"):
             checker(chart("lefft", "one", 1.0), {"$ref": "a"})
     assert len(checked) == 5
+
+
+class Reported(NamedTuple):
+    """As much of a report of pytest as its times are."""
+
+    nodeid: str
+    duration: float
+    start: float
+    stop: float
+    node: object = None
+
+
+def test_the_longest_modules_and_idle_workers_are_shown() -> None:
+    first, second = (SimpleNamespace(gateway=SimpleNamespace(id=name)) for name in ("gw0", "gw1"))
+    reports = [
+        Reported("tests/test_a.py::test_x", 10.0, 0.0, 10.0, first),
+        Reported("tests/test_b.py::test_x", 100.0, 1.0, 101.0, second),
+        Reported("tests/test_a.py::test_y", 15.0, 10.0, 25.0, first),
+    ]
+    assert times_of(reports).lines() == [
+        "[module]  100 s  tests/test_b.py",
+        "[module]   25 s  tests/test_a.py",
+        "[worker] gw0: 25 s, then idle for 76 s",
+        "[worker] gw1: 100 s, then idle for 0 s",
+    ]
+    assert times_of(reports[:1]).lines() == times_of([]).lines() == []
+
+
+def test_long_modules_are_there_once_and_are_begun_before_short_ones() -> None:
+    assert len(set(LONGEST_FIRST)) == len(LONGEST_FIRST)
+    assert [name for name in LONGEST_FIRST if not (Path(__file__).parent / name).exists()] == []
+    assert rank_of(LONGEST_FIRST[0]) < rank_of(LONGEST_FIRST[-1]) < rank_of("test_of_something_else.py")
 
 
 def test_clusters_in_java_are_compiled_without_the_optimiser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
