@@ -38,7 +38,7 @@ from tests.test_stress import check_accounts
 EXAMPLE = Path(__file__).parent.parent / "docs" / "example"
 GENERATORS = 3
 SCHEMA = json.dumps({"operations": [{"name": name} for name in ("look_up", "count")]})
-ENDS_WITHIN_S = 60.0
+ENDS_WITHIN_S = 120.0
 
 PLAN: EnginePlan = {
     "seed": 5,
