@@ -41,7 +41,7 @@ impl Control {
             .enable_all()
             .build()
             .map_err(|error| DriverError::Connection(format!("an asynchronous runtime: {error}")))?;
-        let session = runtime.block_on(self.target.connect_to_control())?;
+        let session = runtime.block_on(self.target.connect(1, None))?;
         let line = Arc::new(Line { session, runtime });
         *kept = Some(line.clone());
         Ok(line)

@@ -27,9 +27,7 @@ use crate::{copy_file, errors, load, nodetool, sstables};
 
 /// Compactions are done when nothing was seen of them for so long: the next may begin when one ends.
 const QUIET_FOR: Duration = Duration::from_millis(1500);
-/// Where none was seen at all, so long is enough: what a flush has compacted is in the server's queue when the flush is over.
-const QUIET_FROM_THE_BEGINNING: Duration = Duration::from_millis(400);
-const LOOK_EVERY: Duration = Duration::from_millis(100);
+const LOOK_EVERY: Duration = Duration::from_millis(250);
 
 pub struct CassandraDriver {
     target: Arc<Target>,
@@ -84,10 +82,10 @@ impl CassandraDriver {
     }
 
     fn wait_for_compactions(&self) -> Result<(), DriverError> {
-        let (mut quiet_since, mut quiet_for) = (Instant::now(), QUIET_FROM_THE_BEGINNING);
-        while quiet_since.elapsed() < quiet_for {
+        let mut quiet_since = Instant::now();
+        while quiet_since.elapsed() < QUIET_FOR {
             if self.observed(async |cluster| cluster.compactions().await)? > 0 {
-                (quiet_since, quiet_for) = (Instant::now(), QUIET_FOR);
+                quiet_since = Instant::now();
             }
             std::thread::sleep(LOOK_EVERY);
         }
@@ -113,7 +111,6 @@ impl Driver for CassandraDriver {
         self.in_namespace(async |namespace| {
             namespace.create(marker, admission).await?;
             self.run(parsed.create(), namespace.session).await?;
-            namespace.read_metadata().await?;
             self.check_tables(&parsed, namespace.session).await
         })?;
         self.schema.keep(parsed);

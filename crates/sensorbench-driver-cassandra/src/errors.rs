@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::time::Duration;
 
-use scylla::errors::{BadQuery, ExecutionError, MetadataError, NewSessionError, PrepareError, RequestAttemptError};
+use scylla::errors::{BadQuery, ExecutionError, NewSessionError, PrepareError, RequestAttemptError};
 use sensorbench_driver::{DriverError, SchemaError};
 
 /// An operation that did not succeed.
@@ -41,11 +41,6 @@ pub fn schema_error(server: &str, path: impl Into<String>, error: ExecutionError
         DriverError::Statement(message) => SchemaError::at(path, message).into(),
         other => other,
     }
-}
-
-/// A cluster that did not describe its tables.
-pub fn unread_metadata(server: &str, error: &MetadataError) -> DriverError {
-    lost(server, error)
 }
 
 fn attempt_error(server: &str, error: &RequestAttemptError) -> DriverError {

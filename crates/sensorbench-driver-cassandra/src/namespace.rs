@@ -100,11 +100,6 @@ impl Namespace<'_> {
         entered.map_err(|error| self.namespace_error(error.to_string()))
     }
 
-    /// Has the session know the tables that were created in it, so that rows are sent to the nodes that keep them.
-    pub async fn read_metadata(&self) -> Result<(), DriverError> {
-        self.session.refresh_metadata().await.map_err(|error| errors::unread_metadata(&self.target.shown, &error))
-    }
-
     pub async fn remove(&self) -> Result<(), DriverError> {
         self.run(format!("DROP KEYSPACE {}", quoted(&self.target.server.namespace))).await
     }

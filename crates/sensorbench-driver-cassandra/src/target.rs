@@ -139,22 +139,8 @@ impl Target {
 
     /// Opens a session with so many connections to each node. Statements find the tables of a keyspace, where one is named.
     pub async fn connect(&self, connections: usize, keyspace: Option<&str>) -> Result<Session, DriverError> {
-        let mut builder = self.builder(connections);
-        if let Some(keyspace) = keyspace {
-            builder = builder.use_keyspace(keyspace, true).keyspaces_to_fetch([keyspace]);
-        }
-        self.opened(builder).await
-    }
-
-    /// Opens a session for everything that is not measured. It reads the tables of the cluster when it is told to: after each of the statements that
-    /// make a schema it would read all of them again.
-    pub async fn connect_to_control(&self) -> Result<Session, DriverError> {
-        self.opened(self.builder(1).refresh_metadata_on_auto_schema_agreement(false)).await
-    }
-
-    fn builder(&self, connections: usize) -> SessionBuilder {
         let connections = NonZeroUsize::new(connections).unwrap_or(NonZeroUsize::MIN);
-        let builder = SessionBuilder::new()
+        let mut builder = SessionBuilder::new()
             .known_nodes(self.server.hosts.iter().map(|(host, port)| format!("{host}:{port}")))
             .connection_timeout(CONNECT_TIMEOUT)
             .hostname_resolution_timeout(Some(CONNECT_TIMEOUT))
@@ -162,13 +148,12 @@ impl Target {
             .compression(self.compression)
             .tls_context(self.tls.clone())
             .default_execution_profile_handle(self.profile().into_handle());
-        match (&self.server.user, &self.server.password) {
-            (Some(user), Some(password)) => builder.user(user, password),
-            _ => builder,
+        if let (Some(user), Some(password)) = (&self.server.user, &self.server.password) {
+            builder = builder.user(user, password);
         }
-    }
-
-    async fn opened(&self, builder: SessionBuilder) -> Result<Session, DriverError> {
+        if let Some(keyspace) = keyspace {
+            builder = builder.use_keyspace(keyspace, true).keyspaces_to_fetch([keyspace]);
+        }
         let connected = tokio::time::timeout(CONNECT_TIMEOUT * 2, builder.build()).await;
         connected
             .map_err(|_| errors::no_answer(&self.shown, CONNECT_TIMEOUT * 2))?
