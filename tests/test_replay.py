@@ -303,10 +303,10 @@ def test_nothing_is_written_elsewhere(cli: Cli, urls: tuple[str, str], tmp_path:
 
 def test_what_is_not_answered_in_time_is_unknown_and_its_session_goes_on(cli: Cli, urls: tuple[str, str], tmp_path: Path) -> None:
     recording = Recording()
-    recording.add(0.0, 1, 0, [60])
+    recording.add(0.0, 1, 0, [5])
     recording.add(0.1, 1, 1, [7])
     trace = recording.write(tmp_path / "trace", [("SELECT pg_sleep($1)", "read"), ("SELECT $1::int", "read")])
-    ended = cli("traffic", "replay", trace, urls[0], "--timeout", "1500ms", "--out", tmp_path / "out", "--no-open")
+    ended = cli("traffic", "replay", trace, urls[0], "--timeout", "300ms", "--out", tmp_path / "out", "--no-open")
     assert ended.exit_code == 0, ended.err
     counts = summary_of(tmp_path / "out")["counts"]
     assert [counts[name] for name in ("started", "ok", "timeout", "unknown")] == [2, 1, 1, 1]

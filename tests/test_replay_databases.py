@@ -189,7 +189,7 @@ def test_what_mariadb_does_not_answer_in_time_is_ended_and_answers_are_compared(
     recording.add(0.0, 1, 0, [30])
     recording.add(0.1, 1, 1, ["7"])
     trace = recording.write(tmp_path / "slow", [("SELECT sleep($1)", "read"), ("SELECT $1 + 1", "read")], database="mysql")
-    ended = cli("traffic", "replay", trace, mine, "--timeout", "1500ms", "--out", tmp_path / "out", "--no-open")
+    ended = cli("traffic", "replay", trace, mine, "--timeout", "300ms", "--out", tmp_path / "out", "--no-open")
     assert ended.exit_code == 0, ended.err
     counts = summary_of(tmp_path / "out")["counts"]
     assert [counts[name] for name in ("started", "ok", "timeout", "unknown")] == [2, 1, 1, 1], "the session goes on"

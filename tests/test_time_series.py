@@ -34,17 +34,15 @@ POINTS = {
     },
 }
 ROWS = 1000
-# What a server has in memory for some seconds is on the disk already where the machine lets the test wait for longer before it kills it.
-ATTEMPTS = 3
 
 
 def summary_of(out: Path) -> dict[str, Any]:
     return json.loads((out / "summary.json").read_text(encoding="utf-8"))
 
 
-def rows_of_a_sensor(first: int = 0) -> pa.Table:
-    """A point each ms, from the `first` on."""
-    times = pa.array([(first + number) * 1000 for number in range(ROWS)], pa.timestamp("us"))
+def rows_of_a_sensor() -> pa.Table:
+    """A point each ms."""
+    times = pa.array([number * 1000 for number in range(ROWS)], pa.timestamp("us"))
     return pa.table({"sensor": ["a"] * ROWS, "time": times, "value": [float(number) for number in range(ROWS)]})
 
 
@@ -54,7 +52,7 @@ def kill_and_restart(instance: lab.Instance) -> None:
     assert node.process is not None
     process = psutil.Process(node.process.pid)
     process.kill()
-    assert wait_until(lambda: not process.is_running() or process.status() == psutil.STATUS_ZOMBIE, timeout_s=60.0)
+    assert wait_until(lambda: not process.is_running() or process.status() == psutil.STATUS_ZOMBIE, timeout_s=10.0)
     lab.restart(instance.name)
 
 
@@ -95,7 +93,7 @@ def test_what_iotdb_has_acknowledged_outlives_its_process_if_its_log_is_synced(
     load = target.load("t", rows_of_a_sensor().to_reader())
     assert load.wait(60.0)
     # With metrics it would keep a histogram for each request that it ever answered, until its heap is full of them.
-    with urlopen(f"http://{node.host}:9092/metrics", timeout=60.0) as metrics:
+    with urlopen(f"http://{node.host}:9092/metrics", timeout=10.0) as metrics:
         assert b"session_idle_time" not in metrics.read()
     kill_and_restart(instance)
     described = json.loads(target.describe())
@@ -173,18 +171,13 @@ def test_victoriametrics_loses_what_it_has_acknowledged_when_it_is_killed(lab_ho
     target = Target(lab.url_of(instance))
     target.create(json.dumps(POINTS), "", intent="create", owner=TEST_OWNER.to_json())
     # The mark of the namespace reaches the disk first, so that only the points are lost.
-    assert wait_until(lambda: sizes_on_disk(target) > 0, timeout_s=120.0)
-    kept = 0
-    for _ in range(ATTEMPTS):
-        load = target.load("t", rows_of_a_sensor(kept).to_reader())
-        assert load.wait(60.0)
-        kill_and_restart(lab.find_instance("killed"))
-        loaded, kept = kept + ROWS, target.count("t")
-        if kept < loaded:
-            break
-    assert kept < loaded
+    assert wait_until(lambda: sizes_on_disk(target) > 0, timeout_s=30.0)
+    load = target.load("t", rows_of_a_sensor().to_reader())
+    assert load.wait(60.0)
+    kill_and_restart(instance)
     described = json.loads(target.describe())
     assert durability_of(described["database"], described["settings"]) == "memory"
+    assert target.count("t") < ROWS
     lab.down("killed")
 
 
@@ -264,14 +257,8 @@ def guarantees_of_a_killed(
 def test_registers_show_what_a_killed_victoriametrics_lost(
     cli: Cli, lab_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for attempt in range(1, ATTEMPTS + 1):
-        folder = tmp_path / str(attempt)
-        folder.mkdir()
-        with monkeypatch.context() as patch:
-            found = guarantees_of_a_killed("victoriametrics", cli, folder, patch)
-        lost = found["seen"]["lost_writes"]
-        if lost["count"] > 0:
-            break
+    found = guarantees_of_a_killed("victoriametrics", cli, tmp_path, monkeypatch)
+    lost = found["seen"]["lost_writes"]
     assert 0 < lost["count"] <= lost["of"]
     assert {example["last_stale_read"]["value"] for example in lost["examples"]} == {None}
     assert found["promised"]["lost_writes"]["is_made"] is False
@@ -398,7 +385,7 @@ def test_clickhouse_takes_what_fits_into_its_memory(lab_home: Path) -> None:
     query = "SELECT value FROM system.settings WHERE name = 'max_memory_usage_for_all_queries'"
     login = base64.b64encode(f"sensorbench:{instance.password()}".encode()).decode()
     request = Request(f"http://{node.host}:{node.port}/", query.encode(), {"Authorization": f"Basic {login}"})
-    with urlopen(request, timeout=60.0) as answer:
+    with urlopen(request, timeout=10.0) as answer:
         assert int(answer.read()) == 1 << 29
     assert instance.limits.memory_bytes == 1 << 30
     lab.down("fits")

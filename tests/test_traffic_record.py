@@ -1,56 +1,39 @@
 """A server is recorded, and its settings are as they were before."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import SimpleNamespace
+from threading import Event, Thread
 
 import pyarrow.parquet as pq
 import pytest
 
 from sensorbench import _engine, lab
 from sensorbench.errors import FailedError, UsageError
-from sensorbench.traffic import record_mysql, record_postgresql_at, recording
+from sensorbench.traffic import record_mysql, record_postgresql_at
 from sensorbench.traffic.record_postgresql import logged
-from sensorbench.traffic.recording import OnSecond
 from sensorbench.traffic.sql import PUT_BACK_FILE, Server
 from tests.conftest import Cli, server_url
 from tests.servers import LabServers
 
-# Those that wait while clients work.
-WAITING = ("recording", "record_mysql", "record_redis", "record_postgresql_at")
-
 
 @contextmanager
 def used(url: str) -> Iterator[None]:
-    """Has a server look for namespaces of ours some times before a recording begins to wait: its clients have worked then, however busy the
-    machine is.
-    """
-    wait = recording.wait
+    """Has a server look for namespaces of ours over and over."""
+    over = Event()
 
-    def use_and_wait(duration_s: float, on_second: OnSecond, look: Callable[[float], None]) -> None:
-        for _ in range(3):
+    def use() -> None:
+        while not over.wait(0.05):
             _engine.Target(url).namespaces()
-        wait(duration_s, on_second, look)
 
-    with pytest.MonkeyPatch.context() as patch:
-        for module in WAITING:
-            patch.setattr(f"sensorbench.traffic.{module}.wait", use_and_wait)
+    thread = Thread(target=use)
+    thread.start()
+    try:
         yield
-
-
-def test_a_recording_waits_as_long_as_it_is_to_last(monkeypatch: pytest.MonkeyPatch) -> None:
-    now_s, seen = [100.0], list[tuple[str, float]]()
-
-    def sleep(seconds: float) -> None:
-        now_s[0] += seconds
-
-    monkeypatch.setattr(recording, "time", SimpleNamespace(monotonic=lambda: now_s[0], sleep=sleep))
-    recording.wait(0.5, lambda over_s: seen.append(("said", over_s)), lambda over_s: seen.append(("looked", over_s)))
-    assert now_s[0] == pytest.approx(100.5)
-    over = (0.0, recording.WATCH_EVERY_S, 2 * recording.WATCH_EVERY_S)
-    assert seen == [(what, pytest.approx(over_s)) for over_s in over for what in ("said", "looked")]
+    finally:
+        over.set()
+        thread.join()
 
 
 def settings_of(instance: lab.Instance) -> str:
@@ -67,7 +50,7 @@ def test_a_server_is_recorded_and_its_settings_are_put_back(cli: Cli, lab_server
     instance, url = lab_servers["postgresql"], server_url("postgresql", "traffic_record")
     before = settings_of(instance)
     with used(url):
-        ended = cli("traffic", "record", f"lab:{instance.name}", "--for", "500ms", "--out", tmp_path / "trace", "--json")
+        ended = cli("traffic", "record", f"lab:{instance.name}", "--for", "2s", "--out", tmp_path / "trace", "--json")
     assert ended.exit_code == 0, ended.err
     assert settings_of(instance) == before
     assert ended.json["version"] == instance.version
@@ -118,7 +101,7 @@ def test_mariadb_is_recorded_with_microseconds_and_its_log_is_put_back(cli: Cli,
     before = mariadb.row(MYSQL_LOG, MYSQL_COLUMNS)
     rows_before = mariadb.row("SELECT count(*) FROM mysql.general_log", {"rows": "integer"})
     with used(server_url("mariadb", "traffic_record")):
-        ended = cli("traffic", "record", "lab:mariadb", "--for", "500ms", "--out", tmp_path / "trace", "--json")
+        ended = cli("traffic", "record", "lab:mariadb", "--for", "2s", "--out", tmp_path / "trace", "--json")
     assert ended.exit_code == 0, ended.err
     assert mariadb.row(MYSQL_LOG, MYSQL_COLUMNS) == before
     assert mariadb.row("SELECT count(*) FROM mysql.general_log", {"rows": "integer"}) == rows_before
@@ -158,7 +141,7 @@ def test_a_mariadb_by_its_url_keeps_what_it_logged(mariadb: Server, tmp_path: Pa
     (before,) = mariadb.row(count, {"rows": "integer"})
     url = server_url("mariadb", "traffic_record")
     with used(url):
-        trace = record_mysql.record_mysql_at(url, 0.5, tmp_path / "trace", lambda _: None)
+        trace = record_mysql.record_mysql_at(url, 1.0, tmp_path / "trace", lambda _: None)
     (after,) = mariadb.row(count, {"rows": "integer"})
     assert int(after or 0) > int(before or 0)
     assert (trace.statements or 0) > 2
@@ -184,7 +167,7 @@ def test_settings_that_are_not_taken_back_stay_written_down(
 def test_a_redis_is_recorded(cli: Cli, lab_servers: LabServers, tmp_path: Path) -> None:
     instance = lab_servers["redis"]
     with used(server_url("redis", "traffic_record")):
-        ended = cli("traffic", "record", f"lab:{instance.name}", "--for", "500ms", "--out", tmp_path / "trace", "--json")
+        ended = cli("traffic", "record", f"lab:{instance.name}", "--for", "1s", "--out", tmp_path / "trace", "--json")
     assert ended.exit_code == 0, ended.err
     assert (ended.json["database"], ended.json["version"]) == ("redis", instance.version)
     assert any(template.startswith("SCAN $1 MATCH $2") for template in templates_of(tmp_path / "trace"))
@@ -194,7 +177,7 @@ def test_a_redis_is_recorded(cli: Cli, lab_servers: LabServers, tmp_path: Path) 
 def test_a_cassandra_is_recorded_and_its_log_is_off_again(cli: Cli, lab_servers: LabServers, tmp_path: Path) -> None:
     instance = lab_servers["cassandra"]
     with used(server_url("cassandra", "traffic_record")):
-        ended = cli("traffic", "record", f"lab:{instance.name}", "--for", "500ms", "--out", tmp_path / "trace", "--json")
+        ended = cli("traffic", "record", f"lab:{instance.name}", "--for", "2s", "--out", tmp_path / "trace", "--json")
     assert ended.exit_code == 0, ended.err
     described = json.loads((tmp_path / "trace" / "trace.json").read_text(encoding="utf-8"))
     assert described["database"] == "cassandra"
@@ -222,7 +205,7 @@ def test_a_postgresql_by_its_url_is_recorded_and_its_settings_are_put_back(lab_s
         server.ask("ALTER SYSTEM SET log_min_duration_statement = '7s'")
         before = settings_of(instance)
         with used(url):
-            trace = record_postgresql_at.record_postgresql_at(url, 1.0, tmp_path / "trace", lambda _: None)
+            trace = record_postgresql_at.record_postgresql_at(url, 2.0, tmp_path / "trace", lambda _: None)
         assert sorted(settings_of(instance).splitlines()) == sorted(before.splitlines())
         (setting,) = server.row("SELECT current_setting('log_min_duration_statement')", {"setting": "text"})
         assert setting == "7s"

@@ -39,7 +39,6 @@ from sensorbench.lab.process_usage import WatchedProcess
 from sensorbench.lab.processes import ProcessId
 from sensorbench.lab.registry import LAB_SERVERS, databases_on_hosts, require_server
 from sensorbench.lab.removal import (
-    end_together,
     folders,
     is_of_lab,
     process_ids_here,
@@ -118,9 +117,7 @@ def down_all() -> list[str]:
     Raises LostHostError, after all else is removed, with the nodes on hosts that cannot be reached.
     """
     ended, lost = [], []
-    instances = sound_instances()
-    end_together([instance for instance in instances if not hosts_of(instance)])
-    for instance in instances:
+    for instance in sound_instances():
         try:
             remove(instance)
         except LostHostError as error:

@@ -4,8 +4,6 @@ import contextlib
 import logging
 import os
 import shutil
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from sensorbench.errors import FailedError, LostHostError, UsageError
@@ -47,13 +45,6 @@ def end_processes(instance: Instance) -> None:
         if process := node.find():
             found[process.pid] = process
     processes.end(list(found.values()), signal=LAB_SERVERS[instance.database].stop_signal, patience_s=STOP_WITHIN_S)
-
-
-def end_together(instances: Sequence[Instance]) -> None:
-    """Ends what runs of several instances on this machine, all at the same time: some servers take seconds to end."""
-    with ThreadPoolExecutor(max_workers=len(instances) or 1) as pool:
-        # What one of them raises is raised here, when all have ended.
-        list(pool.map(end_processes, instances))
 
 
 def remove_here(instance: Instance) -> None:
