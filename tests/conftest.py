@@ -35,6 +35,7 @@ from tests.servers import (
     refuse_unmarked,
     share_addresses,
 )
+from tests.times import times_of
 
 # No test asserts a time: on a busy machine an example may take long.
 hypothesis.settings.register_profile("sensorbench", deadline=None)
@@ -83,6 +84,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     mark_by_fixtures(items)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    reports = [
+        report for reports in terminalreporter.stats.values() for report in reports if isinstance(report, pytest.TestReport)
+    ]
+    for line in times_of(reports).lines():
+        terminalreporter.write_line(line)
 
 
 @pytest.hookimpl(optionalhook=True)

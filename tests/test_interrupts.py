@@ -216,8 +216,15 @@ def after(function: Callable[..., Any], slow_s: float = 0.0) -> Callable[..., An
             return function(*arguments, **named)
         is_sent = True
         if slow_s:
-            threading.Timer(slow_s / 2, os.kill, (os.getpid(), signal.SIGINT)).start()
-            time.sleep(slow_s)
+            # It goes on when the other thread has sent it, however late that is.
+            sent = threading.Event()
+
+            def send() -> None:
+                os.kill(os.getpid(), signal.SIGINT)
+                sent.set()
+
+            threading.Timer(slow_s, send).start()
+            sent.wait()
             return function(*arguments, **named)
         result = function(*arguments, **named)
         interrupt()
@@ -230,11 +237,11 @@ def after(function: Callable[..., Any], slow_s: float = 0.0) -> Callable[..., An
 ENDINGS: dict[str, tuple[object, str, float, str]] = {
     "the loop goes on": (experiment_run.LostServerDetector, "is_lost", 0.0, "interrupted"),
     "the loop is over": (experiment_run, "_follow", 0.0, "interrupted"),
-    "threads are waited for": (Watcher, "_stop", 0.4, "interrupted"),
+    "threads are waited for": (Watcher, "_stop", 0.1, "interrupted"),
     "the last segment is written": (RunWriter, "write", 0.0, "interrupted"),
-    "the last segment is written slowly": (RunWriter, "write", 0.4, "interrupted"),
-    "a table is written slowly": (writer, "write_tables", 0.4, "interrupted"),
-    "segments are joined slowly": (RunWriter, "_compact", 0.4, "complete"),
+    "the last segment is written slowly": (RunWriter, "write", 0.1, "interrupted"),
+    "a table is written slowly": (writer, "write_tables", 0.1, "interrupted"),
+    "segments are joined slowly": (RunWriter, "_compact", 0.1, "complete"),
     "segments are joined": (RunWriter, "_compact", 0.0, "complete"),
     "the run is said to be over": (RunWriter, "finish", 0.0, "complete"),
     "the page is written": (build, "write_text", 0.0, "complete"),

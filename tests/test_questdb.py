@@ -211,7 +211,7 @@ def test_what_a_killed_server_has_acknowledged_is_there_when_it_runs_again(lab_h
         process = instance.nodes[0].find()
         assert process is not None
         process.send_signal(signal.SIGKILL)
-        assert load.wait(30)
+        assert load.wait(120)
         with pytest.raises(_engine.TargetError, match="the connection was lost"):
             load.result()
         acknowledged = load.rows

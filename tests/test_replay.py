@@ -124,7 +124,8 @@ def test_a_slow_target_makes_statements_wait_in_their_session_and_is_named_for_i
     out = tmp_path / "out"
     assert cli("traffic", "replay", trace, "null:?delay_ms=40", "--out", out, "--no-open").exit_code == 0
     log, figures = log_of(out), summary_of(out)
-    assert figures["late_because"] == "target"
+    # Unless the machine let the replayer itself wait for longer than the target.
+    assert figures["late_because"] == "target" or figures["own_lag_s"]["p99"] > 0.1
     for slot in range(2):
         mine = log.filter(pa.compute.equal(log["slot"], slot)).to_pylist()
         assert len(mine) == 20

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple, cast
 
 import pytest
@@ -14,6 +15,7 @@ from sensorbench import lab
 from sensorbench.lab import jvm
 from tests.pictures import check_once_for_each_kind, once_for_each_kind
 from tests.servers import LAB_FIXTURE, MAX_LONG, LabServers, allow_all, check_long, have_quick_java, make_quick_java
+from tests.times import LONGEST_FIRST, is_long, rank_of, times_of
 
 ROOT = Path(__file__).parent.parent
 
@@ -87,22 +89,38 @@ def test_of_all_servers(lab_home): pass
 """
 
 
-def test_fixtures_and_names_decide_on_marker_and_group(tmp_path: Path) -> None:
+PLANTED_LONG = """
+import pytest
+
+def test_beside_a_long_one(): pass
+@pytest.mark.long("planted")
+def test_long(): pass
+"""
+
+
+def test_fixtures_and_names_decide_on_marker_group_and_order(tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text(SHOWN, encoding="utf-8")
     (tmp_path / "test_planted.py").write_text(PLANTED, encoding="utf-8")
+    (tmp_path / "test_quick.py").write_text("def test_quick(): pass\n", encoding="utf-8")
+    (tmp_path / "test_with_long.py").write_text(PLANTED_LONG, encoding="utf-8")
+    (tmp_path / LONGEST_FIRST[0]).write_text("def test_of_the_longest(): pass\n", encoding="utf-8")
     options = ("-c", ROOT / "pyproject.toml", "--rootdir", tmp_path, "-p", "no:cacheprovider", "--collect-only", "-qq", tmp_path)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
     command = [sys.executable, "-m", "pytest", *map(str, options)]
     ended = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     found = [line.split() for line in ended.stdout.splitlines() if re.match(r"test_\w+ [\w.]+( \w+)*$", line)]
-    # Those of large servers come first: they are the longest group.
+    # Those of large servers come first of all with servers: they are the longest group.
     assert found == [
+        ["test_of_the_longest", LONGEST_FIRST[0]],
+        ["test_beside_a_long_one", "test_with_long.py"],
+        ["test_long", "test_with_long.py", "long"],
         ["test_of_cassandra", "large_servers", "server"],
         ["test_of_all_servers", "large_servers", "server"],
         ["test_alone", "test_planted.py"],
         ["test_by_way_of_a_fixture", "test_planted.py", "server"],
         ["test_of_several_nodes", "test_planted.py", "cluster", "server"],
+        ["test_quick", "test_quick.py"],
     ]
 
 
@@ -175,6 +193,39 @@ def test_charts_that_differ_in_data_and_what_is_said_of_them_are_checked_once() 
         with pytest.raises(ValueError, match="no such place"):
             checker(chart("lefft", "one", 1.0), {"$ref": "a"})
     assert len(checked) == 5
+
+
+class Reported(NamedTuple):
+    """As much of a report of pytest as its times are."""
+
+    nodeid: str
+    duration: float
+    start: float
+    stop: float
+    node: object = None
+
+
+def test_the_longest_modules_and_idle_workers_are_shown() -> None:
+    first, second = (SimpleNamespace(gateway=SimpleNamespace(id=name)) for name in ("gw0", "gw1"))
+    reports = [
+        Reported("tests/test_a.py::test_x", 10.0, 0.0, 10.0, first),
+        Reported("tests/test_b.py::test_x", 100.0, 1.0, 101.0, second),
+        Reported("tests/test_a.py::test_y", 15.0, 10.0, 25.0, first),
+    ]
+    assert times_of(reports).lines() == [
+        "[module]  100 s  tests/test_b.py",
+        "[module]   25 s  tests/test_a.py",
+        "[worker] gw0: 25 s, then idle for 76 s",
+        "[worker] gw1: 100 s, then idle for 0 s",
+    ]
+    assert times_of(reports[:1]).lines() == times_of([]).lines() == []
+
+
+def test_long_modules_are_there_once_and_are_begun_before_short_ones() -> None:
+    assert len(set(LONGEST_FIRST)) == len(LONGEST_FIRST)
+    assert [name for name in LONGEST_FIRST if not (Path(__file__).parent / name).exists()] == []
+    assert rank_of(LONGEST_FIRST[0]) < rank_of(LONGEST_FIRST[-1]) < rank_of("test_of_something_else.py")
+    assert (is_long(LONGEST_FIRST[-1]), is_long("test_of_something_else.py")) == (True, False)
 
 
 def test_clusters_in_java_are_compiled_without_the_optimiser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

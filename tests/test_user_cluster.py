@@ -373,7 +373,7 @@ def test_who_is_interrupted_puts_back_and_who_is_killed_has_the_next_do_it(
     process = subprocess.Popen(
         [sys.executable, "-m", "sensorbench", *tuned("--budget-runs", "40")], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL
     )
-    give_up_s = time.monotonic() + 60.0
+    give_up_s = time.monotonic() + 300.0
     while b"hz 50" not in own.conf.read_bytes() and process.poll() is None and time.monotonic() < give_up_s:
         time.sleep(0.02)
     assert b"hz 50" in own.conf.read_bytes()
@@ -436,7 +436,7 @@ def test_commands_that_set_a_running_server_put_back_its_values(own: Own, tmp_pa
 
 def wait_until_up(own: Own) -> None:
     """The command that restarts it outlives who was killed."""
-    give_up_s = time.monotonic() + 20.0
+    give_up_s = time.monotonic() + 120.0
     while server_pid(own) is None and time.monotonic() < give_up_s:
         time.sleep(0.05)
     time.sleep(0.2)

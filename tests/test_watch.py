@@ -21,6 +21,8 @@ from sensorbench.errors import FailedError, UsageError
 from sensorbench.progress import ProgressReporter
 from sensorbench.results.reader import read_run
 from sensorbench.runner import FeedEnd, LiveFeed, live_jobs
+from sensorbench.runner.jobs import LiveJobs
+from sensorbench.runner.live import CpuPoint
 from tests.browser import dom_of
 from tests.conftest import Cli, run_main
 from tests.programs import browser
@@ -182,8 +184,16 @@ def test_a_page_that_comes_back_goes_on_where_it_was(tmp_path: Path) -> None:
     assert feed.messages_from(1) == [], "what is over makes nobody wait"
 
 
-def test_jobs_that_no_load_generator_sends_are_operations_of_the_page(tmp_path: Path) -> None:
+def test_jobs_that_no_load_generator_sends_are_operations_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As the MapReduce study publishes its executions."""
+    add_cpu, readings = LiveJobs.add_cpu, threading.Semaphore(0)
+
+    def add_and_count(jobs: LiveJobs, points: list[CpuPoint]) -> None:
+        add_cpu(jobs, points)
+        readings.release()
+
+    monkeypatch.setattr("sensorbench.runner.jobs.EVERY_S", 0.05)
+    monkeypatch.setattr(LiveJobs, "add_cpu", add_and_count)
     port, found = free_port(), list[dict[str, Any]]()
     follower = threading.Thread(target=lambda: found.extend(events_at(port)))
     follower.start()
@@ -193,8 +203,9 @@ def test_jobs_that_no_load_generator_sends_are_operations_of_the_page(tmp_path: 
     ):
         jobs.happened("databases get 2 nodes")
         with jobs.job("files, 1 worker, 'the'", "1 worker") as outcome:
-            # Two readings of the CPU lie at least a second apart.
-            time.sleep(2.5)
+            # Two readings of the CPU say how much was used between them.
+            for _ in range(2):
+                assert readings.acquire(timeout=PAGE_TIMEOUT_S)
             outcome.is_ok = True
         with pytest.raises(FailedError), jobs.job("hbase, 1 worker, 'the'", "1 worker"):
             raise FailedError("lost")

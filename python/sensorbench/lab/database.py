@@ -99,7 +99,7 @@ class LabDatabase(ABC):
     # Whether its servers run in a network namespace of their own, because they listen on every address.
     is_isolated: bool = False
     stop_signal: int = signal.SIGTERM
-    ready_within_s: float = 60.0
+    ready_within_s: float = 180.0
 
     def source(self, version: str | None) -> Source | None:
         """Where a version comes from: the one that is asked for, else the first that can be had; None for an unknown one."""
