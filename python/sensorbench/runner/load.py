@@ -170,8 +170,20 @@ def _load_by_driver(
         load = target.load(table.table, table.open(), with_targets=others, batch_rows=batch_rows)
         wait_for(load, sum(entry["rows"] for entry in loaded), task, guard, progress.note)
         went: LoadedPart = json.loads(load.result())
-        loaded.append({"table": table.table, "prepare_s": table.prepare_s, "prepared_bytes": table.bytes, **went})
+        loaded.append(_loaded(table, went))
     return loaded
+
+
+def _loaded(table: PreparedTable, went: LoadedPart) -> LoadedTable:
+    return {
+        "table": table.table,
+        "prepare_s": table.prepare_s,
+        "prepared_bytes": table.bytes,
+        "rows": went["rows"],
+        "duration_s": went["duration_s"],
+        "batches": went["batches"],
+        "batch_s": went["batch_s"],
+    }
 
 
 def _load_by_generators(
@@ -203,15 +215,9 @@ def _load_by_generators(
                     "%s: load %s, %s rows, by %s load generators", variant.id, table, f"{prepared.rows:,}", generators.count
                 )
                 whole, each = load.load(prepared, note)
-                loaded.append(
-                    {
-                        "table": table,
-                        "prepare_s": prepared.prepare_s,
-                        "prepared_bytes": prepared.bytes,
-                        **whole,
-                        "generators": each,
-                    }
-                )
+                entry = _loaded(prepared, whole)
+                entry["generators"] = each
+                loaded.append(entry)
     except LostGeneratorError as error:
         raise FailedError(
             f"{variant.id}, table {table}: {error}; the load has failed, and none of its rows are sent again; load anew with --resume or --replace"
