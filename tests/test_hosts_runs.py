@@ -21,6 +21,7 @@ import pytest
 from hdrh.histogram import HdrHistogram
 
 from sensorbench import _engine
+from sensorbench.benchmarks.stress.steering import RATE_FILE
 from sensorbench.errors import EngineUsageError, FailedError, LostGeneratorError, UsageError
 from sensorbench.hosts.build import this_build
 from sensorbench.hosts.chosen import choose_hosts
@@ -393,6 +394,28 @@ def totals_of(folder: Path) -> RunTotals:
     assert manifest.status == "interrupted"
     assert manifest.totals is not None
     return manifest.totals
+
+
+def test_a_rate_that_is_set_is_that_of_all_of_them(cli: Cli, tmp_path: Path) -> None:
+    out, rate_per_s = tmp_path / "out", 4000.0
+    with long_run(out) as (process, _):
+        assert cli("set-rate", out, rate_per_s).exit_code == 0
+        while (out / RATE_FILE).exists():
+            assert process.poll() is None
+            time.sleep(0.02)
+        time.sleep(1.5)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=ENDS_WITHIN_S)
+    events = read_run(out / "runs" / "001").table("events")
+    assert events is not None
+    assert "rate set to 4000/s" in events["name"].to_pylist()
+    generators = totals_of(out).generators
+    assert len(generators) == 2
+    for generator in generators:
+        # At the rate before, each would have had a hundred per second.
+        assert generator.started > 200 * generator.duration_ns / 1e9
+    # Each has its half.
+    assert generators[0].started == pytest.approx(generators[1].started, rel=0.1)
 
 
 @pytest.mark.parametrize(

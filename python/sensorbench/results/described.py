@@ -29,12 +29,26 @@ class LoadedPart(TypedDict):
     batch_s: dict[str, float]
 
 
+class LoadedByGenerator(LoadedPart):
+    """What one of several load generators loaded of a table: `rows` are those that the database acknowledged, of the `rows_sent` that were its part.
+    `start_s`: how long after the first one it began; `start_lag_s`: how long after the agreed moment.
+    """
+
+    number: int
+    host: str
+    pid: int
+    rows_sent: int
+    start_s: float
+    start_lag_s: float
+
+
 class LoadedTable(LoadedPart):
-    """How one table was loaded."""
+    """How one table was loaded; `generators`, where several shared that: then it took from the first start to the last end."""
 
     table: str
     prepare_s: float
     prepared_bytes: int
+    generators: NotRequired[list[LoadedByGenerator]]
 
 
 class EncodingCost(TypedDict):
@@ -88,7 +102,7 @@ class LoadProgress(TypedDict):
 
 class LoadReport(LoadedRows):
     """`load.json`: how a variant was loaded. `rows` are those that are there, `rows_sent` those that went in where some were lost.
-    `values_per_reading`: the metrics of a wide row, in the mean, else 1.
+    `values_per_reading`: the metrics of a wide row, in the mean, else 1. `undivided`: why several load generators did not share it.
     """
 
     variant: str
@@ -105,6 +119,7 @@ class LoadReport(LoadedRows):
     rows_sent: NotRequired[int]
     snapshot: NotRequired[SnapshotReport]
     progress: NotRequired[list[LoadProgress]]
+    undivided: NotRequired[str]
     # SHA-256 of the schema file that was run, in hexadecimal.
     schema_sha256: NotRequired[str]
 

@@ -13,7 +13,14 @@ from .experiment_file import ExperimentFile, load_experiment, plan_experiment
 from .freshness import FreshnessWatch
 from .generators.options import MAX_GENERATORS, GeneratorOptions
 from .generators.shared_run import GENERATOR
-from .generators.sharing import ALONE, LoadGenerators, check_can_share, check_can_share_operations, load_generators
+from .generators.sharing import (
+    ALONE,
+    LoadGenerators,
+    check_can_share,
+    check_can_share_operations,
+    load_generators,
+    why_undivided_by,
+)
 from .jobs import LiveJobs, live_jobs
 from .lengths import Length, LengthOrNone, Seconds, SecondsOrNone, seconds, seconds_or_none
 from .live import FeedEnd, LiveFeed, publish_stored, published_to
@@ -197,6 +204,7 @@ __all__ = [
     "warn_of_client",
     "warn_of_generators",
     "watch_markers",
+    "why_undivided_by",
     "with_keys_of_run",
     "write_started",
 ]

@@ -9,11 +9,13 @@ from dataclasses import dataclass, field
 
 from sensorbench import lab
 from sensorbench._engine import Target
-from sensorbench.errors import FailedError, NamespaceError, UsageError
+from sensorbench.errors import FailedError, LostGeneratorError, NamespaceError, UsageError
 from sensorbench.progress import ProgressReporter, Task
 from sensorbench.results.checksums import new_checksum_of
 from sensorbench.results.described import LoadedPart, LoadedTable, LoadProgress, LoadReport, SizeReport, SnapshotReport
 from sensorbench.results.ownership import Claim
+from sensorbench.runner.generators.shared_load import shared_load
+from sensorbench.runner.generators.sharing import ALONE, LoadGenerators, why_undivided_by
 from sensorbench.runner.memory import MemoryGuard
 from sensorbench.runner.prepare import PreparedTable
 from sensorbench.runner.tool_load import load_by_tool, settle_tool
@@ -84,12 +86,17 @@ def load_variant(
     with_snapshot: bool = False,
     values_per_reading: float = 1,
     order: LoadOrder = LoadOrder(),
+    generators: LoadGenerators = ALONE,
 ) -> LoadReport:
-    """Loads a variant into its target and tells how that went. Raises NamespaceError, FailedError when rows are lost, and
-    UsageError where the schema needs a later version of the database.
+    """Loads a variant into its target and tells how that went. Several load `generators` share it where the database permits that.
+
+    Raises NamespaceError, FailedError when rows or a load generator are lost, and UsageError where the schema needs a later version of the database.
     """
     _log_statements(variant, schema)
     check_version(variant, target)
+    undivided = why_undivided_by(generators, variant)
+    if undivided is not None:
+        reporter.say(f"  {undivided}")
     before = _snapshot(variant, target) if with_snapshot else None
     target.create(json.dumps(schema), noted(fingerprint, "loading"), intent=claim.intent, owner=claim.owner.to_json())
     others = [variant.engine_target() for _ in range(order.workers - 1)]
@@ -100,9 +107,12 @@ def load_variant(
     with reporter.task(f"loading {variant.id}", total=rows) as task:
         progress = _Progress(order.period_s)
         went = load_by_tool(variant, target, tables, task, guard) if variant.target.loader else None
-        loaded = (
-            went.tables if went else _load_by_driver(variant, [target, *others], tables, task, guard, order.batch_rows, progress)
-        )
+        if went:
+            loaded = went.tables
+        elif generators.count > 1 and undivided is None:
+            loaded = _load_by_generators(variant, target, generators, tables, task, guard, order.batch_rows, progress)
+        else:
+            loaded = _load_by_driver(variant, [target, *others], tables, task, guard, order.batch_rows, progress)
         load_s = sum(entry["duration_s"] for entry in loaded)
         task.advance_to(rows, "settling")
         start_s = time.monotonic()
@@ -137,6 +147,8 @@ def load_variant(
         report["rows_sent"] = rows
     if snapshot:
         report["snapshot"] = snapshot
+    if undivided is not None:
+        report["undivided"] = undivided
     if progress.noted:
         report["progress"] = progress.noted
     return report
@@ -158,7 +170,58 @@ def _load_by_driver(
         load = target.load(table.table, table.open(), with_targets=others, batch_rows=batch_rows)
         wait_for(load, sum(entry["rows"] for entry in loaded), task, guard, progress.note)
         went: LoadedPart = json.loads(load.result())
-        loaded.append({"table": table.table, "prepare_s": table.prepare_s, "prepared_bytes": table.bytes, **went})
+        loaded.append(_loaded(table, went))
+    return loaded
+
+
+def _loaded(table: PreparedTable, went: LoadedPart) -> LoadedTable:
+    return {
+        "table": table.table,
+        "prepare_s": table.prepare_s,
+        "prepared_bytes": table.bytes,
+        "rows": went["rows"],
+        "duration_s": went["duration_s"],
+        "batches": went["batches"],
+        "batch_s": went["batch_s"],
+    }
+
+
+def _load_by_generators(
+    variant: Variant,
+    target: Target,
+    generators: LoadGenerators,
+    tables: list[PreparedTable],
+    task: Task,
+    guard: MemoryGuard,
+    batch_rows: int | None,
+    progress: _Progress,
+) -> list[LoadedTable]:
+    loaded: list[LoadedTable] = []
+    table = tables[0].table if tables else ""
+
+    def note(rows: int) -> None:
+        now_in = sum(entry["rows"] for entry in loaded) + rows
+        guard.check(now_in)
+        task.advance_to(now_in, f"{now_in:,} rows")
+        progress.note(now_in)
+
+    try:
+        with shared_load(
+            target, generators.count, generators.on, batch_rows=batch_rows, sends_parts=not generators.are_here
+        ) as load:
+            for prepared in tables:
+                table = prepared.table
+                _log.info(
+                    "%s: load %s, %s rows, by %s load generators", variant.id, table, f"{prepared.rows:,}", generators.count
+                )
+                whole, each = load.load(prepared, note)
+                entry = _loaded(prepared, whole)
+                entry["generators"] = each
+                loaded.append(entry)
+    except LostGeneratorError as error:
+        raise FailedError(
+            f"{variant.id}, table {table}: {error}; the load has failed, and none of its rows are sent again; load anew with --resume or --replace"
+        ) from None
     return loaded
 
 

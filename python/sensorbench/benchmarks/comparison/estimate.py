@@ -1,7 +1,7 @@
 """What comparisons would take at a scale, by a pilot: the arithmetic alone, so that it can be done for many scales."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -20,7 +20,7 @@ from sensorbench.benchmarks.comparison.blocks import (
 from sensorbench.benchmarks.comparison.piloted import PartPilot, Pilot, VariantPilot
 from sensorbench.results import DataBetweenBlocks, PlannedBlocks
 from sensorbench.results.estimate import Estimate, PartEstimate, Room, VariantEstimate
-from sensorbench.runner import Variant, Workload, free_room, place_of, seconds, seconds_or_none
+from sensorbench.runner import Variant, Workload, free_room, place_of, seconds, seconds_or_none, why_undivided_by
 from sensorbench.verification import REFERENCE_SAMPLE
 
 # What a run takes besides its operations: it is written down, and its answers are hashed.
@@ -123,7 +123,10 @@ def estimate_comparisons(
         start_s=starts_s if is_measured else None,
         pilot_s=pilot.took_s if is_measured else None,
         time_s=starts_s + sum(known) + END_S * len(parts) if is_measured and known else None,
-        notes=_notes(parts, disk if is_measured else 0, disk_free, memory if is_measured else 0, memory_free, is_measured),
+        notes=[
+            *_notes(parts, disk if is_measured else 0, disk_free, memory if is_measured else 0, memory_free, is_measured),
+            *_undivided(pilot, variants),
+        ],
     )
 
 
@@ -260,6 +263,14 @@ def _needed(parts: list[PartEstimate], pilot: Pilot, scale: float, blocks: Plann
             memories.append(max(((variant.memory_bytes or 0) + (variant.server_bytes or 0) for variant in stays), default=0))
     prepared = sum(_prepared_bytes(of_part, scale) for of_part in pilot.parts.values())
     return round(max(disks) + prepared), round(max(memories))
+
+
+def _undivided(pilot: Pilot, variants: Mapping[str, Sequence[Variant]]) -> list[str]:
+    """Which variants load generators do not load together, and why not."""
+    whys = [
+        why_undivided_by(part.comparison.generators, variant) for name, part in pilot.parts.items() for variant in variants[name]
+    ]
+    return list(dict.fromkeys(why for why in whys if why is not None))
 
 
 def _notes(parts: list[PartEstimate], disk: int, disk_free: int, memory: int, memory_free: int, is_measured: bool) -> list[str]:

@@ -234,6 +234,7 @@ def load_one(
         reporter=reporter,
         with_snapshot=connected.comparison.snapshots,
         values_per_reading=described.values_per_reading,
+        generators=connected.comparison.generators,
     )
     width = variant.schema.row_width()
     if width is not None and (why := width.why_not_as_reported(load["size"].get("largest_partitions", {}))):

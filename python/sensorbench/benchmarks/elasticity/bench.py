@@ -97,7 +97,15 @@ class Bench:
         schema, readings = validated.schemas[at.id], self._spec.dataset.describe().readings
         claim = self._claim(owner)
         return load_variant(
-            at, self._connected.targets[at.id], schema, self._tables, readings, FINGERPRINT, claim=claim, reporter=reporter
+            at,
+            self._connected.targets[at.id],
+            schema,
+            self._tables,
+            readings,
+            FINGERPRINT,
+            claim=claim,
+            reporter=reporter,
+            generators=self._generators,
         )
 
     def remove(self, owner: Owner) -> None:

@@ -81,7 +81,7 @@ class UserWorkload(Work):
         return self._intent
 
     def make_ready(self, at: Variant, target: Target, means: Means) -> None:
-        """Loads the dataset, from this process."""
+        """Loads the dataset."""
         with self._ready.workbench as workbench:
             tables = prepare_tables(
                 self._ready.comparison.dataset,
@@ -101,6 +101,7 @@ class UserWorkload(Work):
             claim=Claim(means.owner, self._intent),
             reporter=means.progress,
             values_per_reading=described.values_per_reading,
+            generators=means.generators,
         )
         means.folder.mkdir(parents=True)
         write_text(means.folder / LOAD_FILE, json.dumps(load, indent=2) + "\n")

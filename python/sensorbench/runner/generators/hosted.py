@@ -9,7 +9,9 @@ from sensorbench.hosts.clocks import ClockSample
 from sensorbench.hosts.host import Host
 from sensorbench.lab.process_usage import ProcessUsage
 from sensorbench.runner.generators.load_generator import EndedShare, ShareWork
+from sensorbench.runner.generators.load_part import LoadPart
 from sensorbench.runner.generators.local import LocalGenerator
+from sensorbench.runner.generators.messages import LoadState
 from sensorbench.runner.generators.segments import SegmentParts
 
 Result = TypeVar("Result")
@@ -91,6 +93,30 @@ class HostedGenerator:
     def end(self) -> EndedShare:
         """Waits until all of it is over, and what it came to."""
         return self._reached(lambda: self._there.end())
+
+    def join(self, url: str, driver_schema: str) -> None:
+        """Has it connect for loading."""
+        self._reached(lambda: self._there.join(url, driver_schema))
+
+    def put(self, content: bytes) -> None:
+        """Hands over bytes of the part that it opens next."""
+        self._reached(lambda: self._there.put(content))
+
+    def open_part(self, part: LoadPart, batch_rows: int | None) -> None:
+        """Has it get ready to load a part."""
+        self._reached(lambda: self._there.open_part(part, batch_rows))
+
+    def start_load_at(self, at_ns: int) -> int:
+        """Has it begin to load at a time on the common clock; returns how late it was (ns)."""
+        return self._reached(lambda: self._there.start_load_at(at_ns))
+
+    def poll_load(self, wait_s: float) -> LoadState:
+        """Waits until its part is loaded, but not longer; how far it is."""
+        return self._reached(lambda: self._there.poll_load(wait_s))
+
+    def stop_load(self) -> None:
+        """Has it load no more."""
+        self._reached(lambda: self._there.stop_load())
 
     def close(self) -> None:
         """Ends it, whatever it does."""

@@ -8,6 +8,8 @@ import pyarrow as pa
 
 from sensorbench.hosts.clocks import ClockSample
 from sensorbench.lab.process_usage import ProcessUsage
+from sensorbench.runner.generators.load_part import LoadPart
+from sensorbench.runner.generators.messages import LoadState
 from sensorbench.runner.generators.segments import SegmentParts
 
 
@@ -78,6 +80,24 @@ class LoadGenerator(Protocol):
 
     def end(self) -> EndedShare:
         """Waits until all of it is over, and what it came to."""
+
+    def join(self, url: str, driver_schema: str) -> None:
+        """Has it connect for loading: the address with its secrets, and the driver's schema."""
+
+    def put(self, content: bytes) -> None:
+        """Hands over bytes of the part that it opens next, where it reads no file of the controller's."""
+
+    def open_part(self, part: LoadPart, batch_rows: int | None) -> None:
+        """Has it get ready to load a part, in batches of at most so many rows."""
+
+    def start_load_at(self, at_ns: int) -> int:
+        """Has it begin to load at a time on the common clock; returns how late it was (ns)."""
+
+    def poll_load(self, wait_s: float) -> LoadState:
+        """Waits until its part is loaded, but not longer; how far it is."""
+
+    def stop_load(self) -> None:
+        """Has it load no more."""
 
     def close(self) -> None:
         """Ends it, whatever it does."""

@@ -12,18 +12,26 @@ from sensorbench.hosts.clocks import ClockSample
 from sensorbench.hosts.piped import PipedProcess
 from sensorbench.lab.process_usage import ProcessUsage, usage_of
 from sensorbench.runner.generators.load_generator import EndedShare, ShareWork
+from sensorbench.runner.generators.load_part import LoadPart
 from sensorbench.runner.generators.messages import (
     End,
     Ended,
+    Join,
+    LoadState,
     Message,
+    OpenPart,
     Poll,
+    PollLoad,
     Prepare,
     Progress,
+    Put,
     Ready,
     Refused,
     SetRate,
     Start,
+    StartLoad,
     Stop,
+    StopLoad,
     Take,
     Taken,
     receive,
@@ -39,7 +47,7 @@ PATIENCE_S = 300.0
 # So long it has to end by itself.
 CLOSE_S = 2.0
 
-Answer = TypeVar("Answer", Ready, Taken, Progress, Ended)
+Answer = TypeVar("Answer", Ready, Taken, Progress, Ended, LoadState)
 
 
 class LocalGenerator:
@@ -115,6 +123,30 @@ class LocalGenerator:
         """Waits until all of it is over, and what it came to."""
         ended, parts = self._ask(End(), Ended, PATIENCE_S)
         return EndedShare(ended.snapshot, ended.whole, ended.timer_lag, from_parts(parts))
+
+    def join(self, url: str, driver_schema: str) -> None:
+        """Has it connect for loading."""
+        self._ask(Join(url=url, driver_schema=driver_schema), Ready, PATIENCE_S)
+
+    def put(self, content: bytes) -> None:
+        """Hands over bytes of the part that it opens next."""
+        self._ask(Put(), Taken, PATIENCE_S, [content])
+
+    def open_part(self, part: LoadPart, batch_rows: int | None) -> None:
+        """Has it get ready to load a part."""
+        self._ask(OpenPart(part=part, batch_rows=batch_rows), Ready)
+
+    def start_load_at(self, at_ns: int) -> int:
+        """Has it begin to load at a time on the common clock; returns how late it was (ns)."""
+        return self._ask(StartLoad(at_ns=at_ns), Taken)[0].late_ns
+
+    def poll_load(self, wait_s: float) -> LoadState:
+        """Waits until its part is loaded, but not longer; how far it is."""
+        return self._ask(PollLoad(wait_s=wait_s), LoadState, HEARTBEAT_S + wait_s)[0]
+
+    def stop_load(self) -> None:
+        """Has it load no more."""
+        self._ask(StopLoad(), Taken)
 
     def close(self) -> None:
         """Ends the process, which ends by itself when its standard input is closed, unless it hangs."""

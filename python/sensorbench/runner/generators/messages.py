@@ -5,6 +5,8 @@ from typing import IO, Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from sensorbench.runner.generators.load_part import LoadPart
+
 
 class _Message(BaseModel):
     model_config = ConfigDict(frozen=True)
@@ -45,6 +47,48 @@ class SetRate(_Message):
     kind: Literal["set rate"] = "set rate"
     per_s: float
     at_ns: int
+
+
+class Join(_Message):
+    """Connect for loading, as an admission permits. Answered by `Ready`."""
+
+    kind: Literal["join"] = "join"
+    url: str = Field(repr=False)
+    driver_schema: str
+
+
+class Put(_Message):
+    """Keep bytes of a part that is loaded next, behind those that were sent before. Answered by `Taken`."""
+
+    kind: Literal["put"] = "put"
+
+
+class OpenPart(_Message):
+    """Get ready to load a part of a table. Answered by `Ready`."""
+
+    kind: Literal["open part"] = "open part"
+    part: LoadPart
+    batch_rows: int | None
+
+
+class StartLoad(_Message):
+    """Begin to load the part at a time on the common clock. Answered by `Taken`, with how late that was."""
+
+    kind: Literal["start load"] = "start load"
+    at_ns: int
+
+
+class PollLoad(_Message):
+    """Wait until the part is loaded, but not longer; say how far it is. Answered by `LoadState`."""
+
+    kind: Literal["poll load"] = "poll load"
+    wait_s: float
+
+
+class StopLoad(_Message):
+    """Load no more. Answered by `Taken`."""
+
+    kind: Literal["stop load"] = "stop load"
 
 
 class Stop(_Message):
@@ -90,6 +134,15 @@ class Ended(_Message):
     timer_lag: str
 
 
+class LoadState(_Message):
+    """How far a part is: rows that the database has acknowledged; when its load began, on the clock there; the engine's result (JSON) when it is over."""
+
+    kind: Literal["load state"] = "load state"
+    rows: int
+    start_ns: int
+    result: str | None
+
+
 class Refused(_Message):
     """What the engine or the database refused: the name of the error, and what it says."""
 
@@ -99,7 +152,26 @@ class Refused(_Message):
 
 
 Message = Annotated[
-    Prepare | Start | Poll | Take | SetRate | Stop | End | Ready | Taken | Progress | Ended | Refused, Field(discriminator="kind")
+    Prepare
+    | Start
+    | Poll
+    | Take
+    | SetRate
+    | Stop
+    | End
+    | Join
+    | Put
+    | OpenPart
+    | StartLoad
+    | PollLoad
+    | StopLoad
+    | Ready
+    | Taken
+    | Progress
+    | Ended
+    | LoadState
+    | Refused,
+    Field(discriminator="kind"),
 ]
 
 

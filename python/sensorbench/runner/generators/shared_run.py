@@ -18,11 +18,11 @@ from sensorbench.results.engine_plan import EnginePlan, SharedPlan
 from sensorbench.results.engine_report import EngineRun, ErrorReport, OperationReport, PhaseReport, Snapshot
 from sensorbench.results.manifest import OUTCOMES, GeneratorClock, GeneratorTotals, RunTotals
 from sensorbench.results.writer import StatusRow
-from sensorbench.runner.generators.hosted import ClockedHost, HostedGenerator
+from sensorbench.runner.generators.hosted import ClockedHost
 from sensorbench.runner.generators.load_generator import EndedShare, LoadGenerator, ShareWork
-from sensorbench.runner.generators.local import LocalGenerator
 from sensorbench.runner.generators.segments import SegmentParts, whole_batch
 from sensorbench.runner.generators.snapshots import Figures, merged_phases, merged_snapshot
+from sensorbench.runner.generators.started import started_generators
 from sensorbench.runner.plan import as_json
 
 if TYPE_CHECKING:
@@ -337,23 +337,10 @@ def shared_run(
         shared: SharedPlan = {**plan, "share": {"number": number, "of": count, "clock_origin_ns": clock_origin_ns}}
         return ShareWork(url, driver_schema, as_json(shared), tables)
 
-    run = SharedRun(_generators(count, hosts), plan, origin_ns)
+    run = SharedRun(started_generators(count, hosts), plan, origin_ns)
     try:
         run.prepare(work)
         run.start()
         yield run
     finally:
         run.close()
-
-
-def _generators(count: int, hosts: Sequence[ClockedHost]) -> list[LoadGenerator]:
-    """So many load generators."""
-    generators: list[LoadGenerator] = []
-    try:
-        for number in range(1, count + 1):
-            generators.append(HostedGenerator(number, hosts[(number - 1) % len(hosts)]) if hosts else LocalGenerator(number))
-    except BaseException:
-        for generator in generators:
-            generator.close()
-        raise
-    return generators

@@ -1,5 +1,6 @@
 """Which load generators a benchmark has; and what they cannot share, said before anything is started."""
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -11,6 +12,8 @@ from sensorbench.results.engine_plan import OperationsPlan
 from sensorbench.runner.generators.hosted import ClockedHost
 from sensorbench.runner.generators.options import MAX_GENERATORS, GeneratorOptions
 from sensorbench.runner.registered import Database
+from sensorbench.runner.variants import Variant
+from sensorbench.schemas.undivided_loads import why_undivided
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,11 @@ class LoadGenerators:
     def share_runs(self) -> bool:
         """Whether runs are shared, be it by one on another host."""
         return self.count > 1 or self.hosts is not None
+
+    @property
+    def are_here(self) -> bool:
+        """Whether all of them read the files of this machine."""
+        return self.hosts is None or self.hosts.chosen.are_here
 
     @property
     def host_names(self) -> list[str]:
@@ -90,6 +98,21 @@ def check_can_share_operations(generators: LoadGenerators, plan: OperationsPlan)
             f"{_said(generators)}: operations of this mix choose among what the run itself writes, and no load generator knows how far the "
             "others are; leave out those operations, or the load generators"
         )
+
+
+def why_undivided_by(generators: LoadGenerators, variant: Variant) -> str | None:
+    """Why load generators do not share the load of a variant, in a sentence; None where they do, or there is one."""
+    if generators.count == 1:
+        return None
+    target = variant.target
+    if target.database.embedded:
+        why: str | None = "the process that loads owns its database"
+    elif target.loader:
+        why = f"{target.loader} is one process, and makes whole files"
+    else:
+        options = [f"{name}={value}" for name, value in target.url_options.items()]
+        why = why_undivided(target.database.name, options, json.dumps(variant.schema.file.create))
+    return why and f"{variant.id} is loaded by one process, not by {generators.count} load generators, because {why}"
 
 
 def _said(generators: LoadGenerators) -> str:

@@ -13,31 +13,39 @@ from sensorbench._engine import EngineError, Prepared, Run, Target
 from sensorbench.runner.generators.messages import (
     End,
     Ended,
+    Join,
     Message,
+    OpenPart,
     Poll,
+    PollLoad,
     Prepare,
     Progress,
+    Put,
     Ready,
     Refused,
     SetRate,
     Start,
+    StartLoad,
     Stop,
+    StopLoad,
     Take,
     Taken,
     receive,
     send,
 )
+from sensorbench.runner.generators.part_load import PartLoad
 from sensorbench.runner.generators.segments import table_from_bytes, to_parts
 
 
 class Share:
-    """What one load generator executes, from connecting to the end."""
+    """What one load generator executes, from connecting to the end; or what it loads."""
 
     def __init__(self) -> None:
         # Sessions end with their target.
         self._target: Target | None = None
         self._prepared: Prepared | None = None
         self._running: Run | None = None
+        self._loading = PartLoad()
 
     def answer(self, request: Message, parts: list[bytes]) -> tuple[Message, list[bytes]]:
         """Does what is requested. Raises EngineError."""
@@ -69,6 +77,8 @@ class Share:
                 snapshot = self._run.snapshot()
                 segment, whole = self._run.end()
                 return Ended(snapshot=snapshot, whole=whole, timer_lag=self._run.timer_lag()), to_parts(segment)
+            case Join() | Put() | OpenPart() | StartLoad() | PollLoad() | StopLoad():
+                return self._loading.answer(request, parts), []
             case _:
                 raise AssertionError(f"no request to a load generator: {request.kind}")
 

@@ -1,0 +1,188 @@
+"""Loading that load generators share: each has a part of every table, and each part is loaded once."""
+
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from sensorbench._engine import Target
+from sensorbench.errors import EngineError, LostGeneratorError
+from sensorbench.results.described import LoadedByGenerator, LoadedPart
+from sensorbench.runner.generators.hosted import ClockedHost
+from sensorbench.runner.generators.load_generator import LoadGenerator
+from sensorbench.runner.generators.load_part import LoadPart, parts_of
+from sensorbench.runner.generators.messages import LoadState
+from sensorbench.runner.generators.shared_run import LEAD_NS
+from sensorbench.runner.generators.started import started_generators
+
+if TYPE_CHECKING:
+    from sensorbench.runner.prepare import PreparedTable
+
+Result = TypeVar("Result")
+# Called with the rows of a table that are in, some times per second.
+OnWait = Callable[[int], None]
+SLICE_S = 0.2
+
+
+class SharedLoad:
+    """Load generators that load tables together, one table after the other. What one of them cannot do ends the load: nothing is sent again.
+
+    Args:
+        generators: processes that have not connected yet.
+        batch_rows: rows of a batch, at most; as they were prepared if None.
+        sends_parts: whether parts are sent to them, because they do not read files of this machine.
+
+    """
+
+    def __init__(self, generators: Sequence[LoadGenerator], batch_rows: int | None, *, sends_parts: bool) -> None:
+        self._generators = generators
+        self._batch_rows = batch_rows
+        self._sends_parts = sends_parts
+        self._pool = ThreadPoolExecutor(max_workers=len(generators), thread_name_prefix="load generators")
+        self._states: dict[int, LoadState] = {}
+        # Calls that somebody waits for, or waited for when they were interrupted.
+        self._calls: list[Future[Any]] = []
+
+    def join(self, target: Target) -> None:
+        """Has all of them connect. Raises LostGeneratorError and EngineError."""
+        url, driver_schema = target.admission()
+        self._each(self._generators, lambda generator: generator.join(url, driver_schema))
+
+    def load(self, table: "PreparedTable", on_wait: OnWait) -> tuple[LoadedPart, list[LoadedByGenerator]]:
+        """Loads a table.
+
+        Args:
+            table: its rows, of which each load generator has as many as the others.
+            on_wait: called with the rows that are in; what it raises ends the load.
+
+        Returns:
+            The table as a whole, from the first start to the last end; and what each load generator did.
+
+        Raises:
+            LostGeneratorError: one of them is gone.
+            EngineError: for what the database refused to one of them.
+
+        """
+        parts = dict(zip(self._generators, parts_of(table, len(self._generators)), strict=True))
+        # Of a table with fewer rows than there are load generators, some have none.
+        with_rows = [generator for generator, part in parts.items() if part.rows]
+        self._states = {}
+        try:
+            self._each(with_rows, lambda generator: self._hand_over(generator, parts[generator]))
+            clocks = self._each(with_rows, lambda generator: generator.sample_clock())
+            ahead_ns = {number: sample.offset_ns if sample else 0 for number, sample in clocks.items()}
+            at_ns = time.monotonic_ns() + LEAD_NS
+            late_ns = self._each(with_rows, lambda generator: generator.start_load_at(at_ns + ahead_ns[generator.number]))
+            self._wait(with_rows, on_wait)
+        except BaseException:
+            self._stop(with_rows)
+            raise
+        starts_ns = {number: state.start_ns - ahead_ns[number] for number, state in self._states.items()}
+        first_ns = min(starts_ns.values(), default=0)
+        each = [
+            self._loaded(generator, part, starts_ns.get(generator.number, first_ns) - first_ns, late_ns.get(generator.number, 0))
+            for generator, part in parts.items()
+        ]
+        return _whole(each), each
+
+    def close(self) -> None:
+        """Ends all processes."""
+        list(self._pool.map(lambda generator: generator.close(), self._generators))
+        self._pool.shutdown()
+
+    @property
+    def acknowledged(self) -> int:
+        """Rows of the table at hand that databases have acknowledged, as far as load generators have said so."""
+        return sum(state.rows for state in self._states.values())
+
+    def _hand_over(self, generator: LoadGenerator, part: LoadPart) -> None:
+        if self._sends_parts:
+            for chunk in part.chunks():
+                generator.put(chunk)
+            part = part.as_sent()
+        generator.open_part(part, self._batch_rows)
+
+    def _wait(self, generators: Sequence[LoadGenerator], on_wait: OnWait) -> None:
+        """Waits until all have loaded their parts."""
+        going_on = list(generators)
+        while going_on:
+            self._states |= self._each(going_on, lambda generator: generator.poll_load(SLICE_S))
+            going_on = [generator for generator in going_on if self._states[generator.number].result is None]
+            on_wait(self.acknowledged)
+
+    def _each(self, generators: Sequence[LoadGenerator], call: Callable[[LoadGenerator], Result]) -> dict[int, Result]:
+        """What each load generator answers, by number. Raises the error of the first that has one, when all have answered."""
+        calls = {generator.number: self._pool.submit(call, generator) for generator in generators}
+        self._calls = list(calls.values())
+        answers: dict[int, Result] = {}
+        failed: BaseException | None = None
+        for number, answer in calls.items():
+            try:
+                answers[number] = answer.result()
+            except (LostGeneratorError, EngineError) as error:
+                failed = failed or error
+        if failed is not None:
+            raise failed
+        return answers
+
+    def _stop(self, generators: Sequence[LoadGenerator]) -> None:
+        """Has those that are left load no more; what they have sent, they have sent."""
+
+        def stop(generator: LoadGenerator) -> None:
+            with suppress(LostGeneratorError, EngineError):
+                generator.stop_load()
+
+        # Each speaks of one thing at a time.
+        wait(self._calls)
+        list(self._pool.map(stop, generators))
+
+    def _loaded(self, generator: LoadGenerator, part: LoadPart, start_ns: int, late_ns: int) -> LoadedByGenerator:
+        """What one did, which began so long after the first."""
+        state = self._states.get(generator.number)
+        loaded: LoadedPart = {"rows": 0, "duration_s": 0.0, "batches": 0, "batch_s": {}}
+        if state is not None and state.result is not None:
+            loaded = json.loads(state.result)
+        return {
+            **loaded,
+            "number": generator.number,
+            "host": generator.host,
+            "pid": generator.pid,
+            "rows_sent": part.rows,
+            "start_s": start_ns / 1e9,
+            "start_lag_s": late_ns / 1e9,
+        }
+
+
+def _whole(each: Sequence[LoadedByGenerator]) -> LoadedPart:
+    """All parts as one. Of how long batches took, quantiles cannot be added up, and the maximum can."""
+    longest_s = [batch_s["max"] for part in each if (batch_s := part["batch_s"]).get("max") is not None]
+    return {
+        "rows": sum(part["rows"] for part in each),
+        "duration_s": max(part["start_s"] + part["duration_s"] for part in each),
+        "batches": sum(part["batches"] for part in each),
+        "batch_s": {"max": max(longest_s)} if longest_s else {},
+    }
+
+
+@contextmanager
+def shared_load(
+    target: Target, count: int, hosts: Sequence[ClockedHost] = (), *, batch_rows: int | None = None, sends_parts: bool = False
+) -> Iterator[SharedLoad]:
+    """Load generators that have connected to load what `target` has created; they end with the context. Raises LostGeneratorError and EngineError.
+
+    Args:
+        target: where tables are, which are empty.
+        count: how many load generators.
+        hosts: where they run, one after the other as often as needed; processes of this machine where there is none.
+        batch_rows: rows of a batch, at most; as they were prepared if None.
+        sends_parts: whether they cannot read files of this machine.
+
+    """
+    load = SharedLoad(started_generators(count, hosts), batch_rows, sends_parts=sends_parts)
+    try:
+        load.join(target)
+        yield load
+    finally:
+        load.close()

@@ -1,0 +1,265 @@
+"""Loads that load generators share: what lies there then is what one would have loaded, and whatever ends one of them ends the load."""
+
+import json
+import os
+import signal
+from dataclasses import dataclass, replace
+from pathlib import Path
+from shutil import copytree
+
+import psutil
+import pyarrow as pa
+import pytest
+
+from sensorbench import _engine, lab
+from sensorbench.dataset import open_dataset
+from sensorbench.errors import EngineError, FailedError
+from sensorbench.progress import ProgressReporter
+from sensorbench.results.described import LoadReport
+from sensorbench.results.ownership import Claim
+from sensorbench.runner.generators import shared_load as shared_load_module
+from sensorbench.runner.generators.load_part import LoadPart, parts_of, rows_of
+from sensorbench.runner.generators.local import LocalGenerator
+from sensorbench.runner.generators.messages import LoadState
+from sensorbench.runner.generators.shared_load import shared_load
+from sensorbench.runner.generators.sharing import LoadGenerators, why_undivided_by
+from sensorbench.runner.load import load_variant
+from sensorbench.runner.prepare import PreparedTable, prepare_tables
+from sensorbench.runner.variants import Variant, parse_target
+from sensorbench.schemas import load_operations, load_schema
+from sensorbench.schemas.engine_types import DriverSchema
+from sensorbench.schemas.undivided_loads import why_undivided
+from tests.conftest import TEST_OWNER, Cli, server_url
+
+EXAMPLE = Path(__file__).parent.parent / "docs" / "example"
+OWN = "sensorbench_divided"
+QUIET = ProgressReporter(quiet=True)
+# Beijing's twelve stations, some rows of each.
+DATASET, SCALE = "beijing-air-quality", 0.002
+
+
+def table_of(sizes: list[int], folder: Path, name: str = "rows") -> PreparedTable:
+    """A prepared table with batches of these sizes; its rows are numbered."""
+    schema = pa.schema([("id", pa.int64()), ("text", pa.string())])
+    file = folder / f"{name}.arrows"
+    before = 0
+    options = pa.ipc.IpcWriteOptions(compression="lz4")
+    with pa.OSFile(str(file), "wb") as sink, pa.ipc.new_stream(sink, schema, options=options) as writer:
+        for size in sizes:
+            ids = range(before, before + size)
+            writer.write_batch(pa.record_batch([list(ids), [f"row {number}" for number in ids]], schema=schema))
+            before += size
+    return PreparedTable(name, file, before, file.stat().st_size, 0.0)
+
+
+@pytest.mark.parametrize("sizes", [[7, 7, 7, 2], [1], [5, 0, 3], [100], [2, 1], [0], []])
+@pytest.mark.parametrize("count", [1, 2, 3, 5])
+def test_parts_are_all_rows_once_and_in_their_order(tmp_path: Path, sizes: list[int], count: int) -> None:
+    table = table_of(sizes, tmp_path)
+    parts = parts_of(table, count)
+    assert len(parts) == count
+    assert max(part.rows for part in parts) - min(part.rows for part in parts) <= 1
+    found = [rows_of(part, table.file).read_all()["id"].to_pylist() for part in parts]
+    assert [len(ids) for ids in found] == [part.rows for part in parts]
+    assert [number for ids in found for number in ids] == list(range(sum(sizes)))
+    # What is sent to hosts that do not have the file are the same rows.
+    for part, ids in zip(parts, found, strict=True):
+        sent = tmp_path / "sent"
+        sent.write_bytes(b"".join(part.chunks()))
+        assert sent.stat().st_size <= table.file.stat().st_size
+        assert rows_of(part.as_sent(), sent).read_all()["id"].to_pylist() == ids
+
+
+@dataclass(frozen=True)
+class Loadable:
+    """A dataset that can be loaded at a server, in a namespace of these tests."""
+
+    variant: Variant
+    schema: DriverSchema
+    tables: list[PreparedTable]
+    readings: int
+
+    def load(self, generators: int) -> LoadReport:
+        """Loads it anew."""
+        claim = Claim(TEST_OWNER, "replace")
+        target = self.variant.engine_target()
+        return load_variant(
+            self.variant,
+            target,
+            self.schema,
+            self.tables,
+            self.readings,
+            "fingerprint",
+            claim=claim,
+            reporter=QUIET,
+            generators=LoadGenerators(generators),
+        )
+
+    def attached(self) -> _engine.Target:
+        """A target at what was loaded."""
+        target = self.variant.engine_target()
+        target.attach(json.dumps(self.schema), intent="resume", owner=TEST_OWNER.to_json())
+        return target
+
+    def digests(self) -> dict[str, list[object]]:
+        """Of each table: its rows, and a hash over all of them in an order of their own."""
+        target = self.attached()
+        found = {}
+        for table in self.tables:
+            query = f"SELECT count(*), md5(string_agg(t::text, '|' ORDER BY t::text)) FROM {table.table} t"
+            columns = [{"name": "rows", "type": "integer"}, {"name": "digest", "type": "text"}]
+            operation = {"name": "look", "parameters": [], "columns": columns, "order": [], "statement": {"statement": query}}
+            (found[table.table],) = json.loads(target.execute_once(json.dumps(operation), pa.table({}).to_reader()))
+        return found
+
+
+@dataclass(frozen=True)
+class Alone:
+    """What one process loads: what it says of that, and what lies there."""
+
+    report: LoadReport
+    digests: dict[str, list[object]]
+
+
+@pytest.fixture(scope="module")
+def alone(loadable: Loadable) -> Alone:
+    return Alone(loadable.load(1), loadable.digests())
+
+
+@pytest.fixture(scope="module")
+def loadable(lab_servers: dict[str, lab.Instance]) -> Loadable:
+    url = server_url("postgresql", OWN)
+    schema, dataset = load_schema("natural", operations="sensors", database="postgresql"), open_dataset(DATASET, scale=SCALE)
+    with dataset.connect() as workbench:
+        columns = schema.loaded_columns(workbench)
+        tables = prepare_tables(dataset, schema, columns, workbench, QUIET)
+    operations = load_operations("sensors")
+    whole = schema.driver_schema(operations, list(schema.file.operation), columns)
+    assert min(table.rows for table in tables) >= 2
+    return Loadable(Variant("v", parse_target(url), schema, url, None), whole, tables, dataset.describe().readings)
+
+
+def own_processes() -> list[psutil.Process]:
+    """The load generators of this process."""
+    return [child for child in psutil.Process().children() if "sensorbench.runner.generators.worker" in child.cmdline()]
+
+
+def test_together_they_load_what_one_does(loadable: Loadable, alone: Alone) -> None:
+    assert not any("generators" in table for table in alone.report["tables"])
+    for count in (2, 3):
+        together = loadable.load(count)
+        assert loadable.digests() == alone.digests
+        assert (together["rows"], together["readings"]) == (alone.report["rows"], alone.report["readings"])
+        assert "undivided" not in together
+        for prepared, table in zip(loadable.tables, together["tables"], strict=True):
+            parts = table["generators"]
+            assert [part["number"] for part in parts] == list(range(1, count + 1))
+            assert len({part["pid"] for part in parts}) == count
+            assert [part["rows"] for part in parts] == [part["rows_sent"] for part in parts]
+            assert sum(part["rows"] for part in parts) == table["rows"] == prepared.rows
+            assert min(part["start_s"] for part in parts) == 0.0
+            # From the first start to the last end.
+            assert table["duration_s"] == max(part["start_s"] + part["duration_s"] for part in parts)
+        assert together["load_s"] == sum(table["duration_s"] for table in together["tables"])
+        assert own_processes() == []
+
+
+def test_parts_that_are_sent_are_loaded_like_those_of_files(loadable: Loadable, alone: Alone) -> None:
+    target = loadable.variant.engine_target()
+    target.create(json.dumps(loadable.schema), "", intent="replace", owner=TEST_OWNER.to_json())
+    with shared_load(target, 2, batch_rows=100, sends_parts=True) as load:
+        for table in loadable.tables:
+            whole, parts = load.load(table, lambda _: None)
+            assert whole["batches"] == sum(part["batches"] for part in parts) >= 2
+    target.settle()
+    assert loadable.digests() == alone.digests
+
+
+def test_one_that_dies_ends_the_load_and_is_named(loadable: Loadable, alone: Alone, monkeypatch: pytest.MonkeyPatch) -> None:
+    poll = LocalGenerator.poll_load
+
+    def die(generator: LocalGenerator, wait_s: float) -> LoadState:
+        if generator.number == 2:
+            os.kill(generator.pid, signal.SIGKILL)
+        return poll(generator, wait_s)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LocalGenerator, "poll_load", die)
+        first = loadable.tables[0].table
+        with pytest.raises(FailedError, match=rf"table {first}: load generator 2 \(process \d+\): it was ended by SIGKILL"):
+            loadable.load(3)
+    assert own_processes() == []
+    target = loadable.attached()
+    assert json.loads(target.fingerprint() or "")["state"] == "loading"
+    # Nothing was sent twice, and no other table was begun.
+    assert target.count(first) <= loadable.tables[0].rows
+    assert [target.count(table.table) for table in loadable.tables[1:]] == [0] * (len(loadable.tables) - 1)
+    loadable.load(2)
+    assert loadable.digests() == alone.digests
+
+
+def test_what_one_is_refused_ends_the_load_and_names_it(loadable: Loadable, monkeypatch: pytest.MonkeyPatch) -> None:
+    def astray(table: PreparedTable, count: int) -> list[LoadPart]:
+        first, *others = parts_of(table, count)
+        return [first, *(part.model_copy(update={"table": "nowhere"}) for part in others)]
+
+    monkeypatch.setattr(shared_load_module, "parts_of", astray)
+    with pytest.raises(EngineError, match=r"load generator 2 .*nowhere"):
+        loadable.load(2)
+    assert own_processes() == []
+
+
+def test_rows_that_are_lost_on_the_way_are_found(loadable: Loadable, monkeypatch: pytest.MonkeyPatch) -> None:
+    def without_the_last(table: PreparedTable, count: int) -> list[LoadPart]:
+        *others, last = parts_of(table, count)
+        return [*others, last.model_copy(update={"rows": last.rows - 1})]
+
+    monkeypatch.setattr(shared_load_module, "parts_of", without_the_last)
+    with pytest.raises(FailedError, match=r"rows went into .*, but .* are there"):
+        loadable.load(2)
+
+
+def test_an_experiment_whose_databases_one_process_loads_says_so(cli: Cli, tmp_path: Path) -> None:
+    copytree(EXAMPLE, tmp_path / "example")
+    experiment, out = tmp_path / "example" / "experiment.toml", tmp_path / "out"
+    changes = (
+        "workload.duration=200ms",
+        "workload.warmup=100ms",
+        "workload.repetitions=1",
+        'target=[{url="sqlite",schema="by-time.toml"}]',
+    )
+    words = [word for change in changes for word in ("--set", change)]
+    ended = cli("run", experiment, *words, "--generators", 2, "--no-open", "--out", out)
+    assert ended.exit_code == 0, ended.err
+    why = "is loaded by one process, not by 2 load generators, because the process that loads owns its database"
+    assert why in " ".join(ended.err.split())
+    (load,) = [json.loads(file.read_text(encoding="utf-8")) for file in out.rglob("load.json")]
+    assert load["undivided"].endswith(why)
+    planned = cli("run", experiment, *words, "--generators", 2, "--dry-run", "--json", "--out", tmp_path / "dry")
+    assert planned.exit_code == 0, planned.err
+    assert [note for note in planned.json["notes"] if note.endswith(why)]
+
+
+def variant_at(url: str, schema: str, database: str) -> Variant:
+    return Variant("v", parse_target(url), load_schema(schema, operations="sensors", database=database), url, None)
+
+
+def test_which_loads_are_not_shared() -> None:
+    two = LoadGenerators(2)
+    cassandra = variant_at("cassandra://a", "by_sensor", "cassandra")
+    assert why_undivided_by(two, cassandra) is None
+    assert why_undivided_by(LoadGenerators(1), variant_at("sqlite:x", "natural", "sqlite")) is None
+    files = replace(cassandra, target=replace(cassandra.target, text="cassandra://a?load=sstables"))
+    assert why_undivided_by(two, files) == (
+        "v is loaded by one process, not by 2 load generators, because SSTables are written whole, and streamed by one process"
+    )
+    tool = replace(cassandra, target=replace(cassandra.target, loader="copy"))
+    assert "copy is one process" in (why_undivided_by(two, tool) or "")
+
+
+@pytest.mark.parametrize(
+    ("database", "create", "is_divided"),
+    [("redis", ["ZADD"], True), ("redis", ["RPUSH"], False), ("prometheus", [], False), ("postgresql", ["RPUSH"], True)],
+)
+def test_whether_the_order_of_rows_matters(database: str, create: list[str], is_divided: bool) -> None:
+    assert (why_undivided(database, [], json.dumps({"write": create})) is None) is is_divided
