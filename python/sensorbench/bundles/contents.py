@@ -27,7 +27,7 @@ SLOWEST = 20
 
 _KEPT = re.compile(
     r"(manifest|series|summary|load|known_answers|contents|query_plans|failure|measurement|stall|study|block-\d+|\d{4})\.json"
-    r"|(answers|intervals|events|resources|status)(-\d{6})?\.parquet|(reference|freshness)\.parquet|histograms(-\d{6})?\.hlog"
+    r"|(answers|intervals|events|resources|status)(-\d{6})?\.parquet|(reference|freshness|retention)\.parquet|histograms(-\d{6})?\.hlog"
 )
 _LOGS = re.compile(r"operations(-\d{6})?\.parquet|history\.jsonl")
 # Of variants what their folders say stands in the summary of the whole; and what databases have themselves is no result.

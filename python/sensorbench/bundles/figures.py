@@ -38,6 +38,7 @@ COMPUTED = (
     "result.answers",
     "result.guarantees",
     "result.freshness",
+    "result.retention",
     "result.client_health",
     "result.models",
     "result.sections",
@@ -46,7 +47,7 @@ COMPUTED = (
     "result.blocks",
 )
 # Of these, what may need logs of operations.
-MAY_NEED_LOGS = ("claims", "published", "result.sections", "result.models", "result.guarantees")
+MAY_NEED_LOGS = ("claims", "published", "result.sections", "result.models", "result.guarantees", "result.retention")
 # Rankings of variants that did a prefix of the operations are of the operations that two have in common.
 _NEEDS_LOGS_BY_PREFIX = "result.rankings"
 _PREFIX = "prefix"

@@ -13,6 +13,7 @@ from sensorbench.claims import Claim
 from sensorbench.cli.printing import new_table, open_page, print_json
 from sensorbench.progress import ProgressReporter, console, print_labelled
 from sensorbench.report import answer, formatting
+from sensorbench.report.accounting import described_rollup, retained_accounts
 from sensorbench.report.load_generators import clock_lines
 from sensorbench.results.summary.claims import JudgedClaim, MeasuredFigure, verdict_counts
 from sensorbench.results.summary.comparison import ComparisonSummary, RankedVariant
@@ -70,7 +71,8 @@ def print_outcome(summary: ComparisonSummary, page: Path) -> None:
         screen.print(_p99(summary))
     if summary.result.stall:
         screen.print(f"{formatting.described_stall(summary.result.stall)}.", highlight=False)
-    for line in (*clock_lines(summary.result.load_generators), *_accounts(summary), *_freshness(summary)):
+    of_streams = (*_accounts(summary), *_retention(summary), *_freshness(summary))
+    for line in (*clock_lines(summary.result.load_generators), *of_streams):
         screen.print(line, highlight=False)
     equal = {True: "all answers were equal", False: "ANSWERS DIFFER", None: "answers were not compared"}[summary.answers_equal]
     screen.print(f"{equal}; report: {page}", highlight=False)
@@ -89,12 +91,24 @@ def _accounts(summary: ComparisonSummary) -> Iterator[str]:
                     ("with the wrong winner of a duplicate", of_write.wrong_winners),
                     ("too many", of_write.extra),
                     ("with another value", of_write.other_values),
+                    ("that should have expired", of_write.retention.not_expired if of_write.retention else 0),
                     ("ranges that were not answered", of_write.unanswered),
                     ("ranges that differ besides", of_write.unexamined + of_write.unstable),
                 )
                 if count
             )
             yield f"{formatting.variant(variant)}: {of_write.readings:,} acknowledged readings, {found or 'each as it must be'}"
+
+
+def _retention(summary: ComparisonSummary) -> Iterator[str]:
+    """What expired and what is left of it, of each variant."""
+    for variant, of_write, retention in retained_accounts(summary.result):
+        still = f", {retention.not_expired:,} of them still there" if retention.not_expired else ""
+        lost = f", {of_write.lost:,} of them lost" if of_write.lost else ""
+        yield (
+            f"{formatting.variant(variant)}: {retention.kept:,} readings kept{lost}; {retention.expired:,} expired{still}; "
+            f"{described_rollup(retention)}"
+        )
 
 
 def _freshness(summary: ComparisonSummary) -> Iterator[str]:

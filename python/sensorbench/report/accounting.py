@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from sensorbench.report import formatting
 from sensorbench.results.page import Columns, Line, Piece, Section, Table, Text
-from sensorbench.results.summary.accounting import StreamAccounting
+from sensorbench.results.summary.accounting import RetentionAccounting, StreamAccounting
 from sensorbench.results.summary.comparison import ComparisonFigures
 
 _RULES = {
@@ -109,3 +109,29 @@ def _lateness(accounts: list[tuple[str, StreamAccounting]]) -> Table | None:
         for variant, lateness in known
     ]
     return Table(columns, rows)
+
+
+def retained_accounts(result: ComparisonFigures) -> list[tuple[str, StreamAccounting, RetentionAccounting]]:
+    """The accounts of readings that expired, by variant."""
+    return [
+        (variant, of_write, of_write.retention)
+        for variant, checks in result.contents.items()
+        for of_write in checks.accounting
+        if of_write.retention is not None
+    ]
+
+
+def described_rollup(retention: RetentionAccounting) -> str:
+    """How many rows of a rollup are not as they should be, and why, as far as that is known."""
+    rollup = retention.rollup
+    if rollup is None:
+        return "no rollup is kept"
+    if not rollup.wrong:
+        return f"{rollup.rows:,} rows of the rollup, each as it must be"
+    if rollup.by_late == rollup.wrong:
+        why = ", all of them by late readings"
+    elif rollup.by_late:
+        why = f", {rollup.by_late:,} of them by late readings"
+    else:
+        why = ", none of them by late readings"
+    return f"{rollup.wrong:,} of {rollup.rows + rollup.extra:,} rows of the rollup differ{why}"

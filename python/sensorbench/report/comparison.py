@@ -25,6 +25,7 @@ from sensorbench.report.measured import (
     throughput,
 )
 from sensorbench.report.published import published_section
+from sensorbench.report.retention import retention_section
 from sensorbench.report.sections import own_sections
 from sensorbench.report.slowdowns import slowdowns
 from sensorbench.report.stall import stall_section
@@ -77,6 +78,7 @@ def comparison_page(summary: ComparisonSummary, result: ComparisonResult) -> Pag
             guarantees(summary.result),
             freshness_section(summary, result),
             accounting_section(summary.result),
+            retention_section(summary, result),
             *own_sections(summary.result.sections, result),
             _variants(summary),
             latencies(summary, result),

@@ -232,6 +232,16 @@ class DescribedFreshness(TypedDict):
     watched: int
 
 
+class DescribedRetention(TypedDict):
+    """Readings that expire in accelerated time: how long their times are, how long they stay, and how often something is done about it."""
+
+    span: str
+    keep: str
+    every: str
+    rollup: Mapping[str, str | None] | None
+    sample: str
+
+
 class ComparisonWorkload(TypedDict):
     """The workload of a comparison."""
 
@@ -247,6 +257,7 @@ class ComparisonWorkload(TypedDict):
     answers: NotRequired[str]
     delivery: NotRequired[Mapping[str, object] | None]
     freshness: NotRequired[DescribedFreshness | None]
+    retention: NotRequired[DescribedRetention | None]
 
 
 class DescribedWork(TypedDict):

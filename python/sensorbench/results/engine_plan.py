@@ -202,6 +202,15 @@ class HeldStep(TypedDict):
     ramp_s: float
 
 
+class KeptRetention(TypedDict):
+    """How readings of a run expire and are rolled up, in the words of the schema."""
+
+    expires_by: str
+    rolls_up_by: str | None
+    # Without a statement of the client.
+    is_kept_by_database: bool
+
+
 class KeptPlan(TypedDict, total=False):
     """What the manifest of a run keeps of its plan; and what benchmarks say of it besides: the steps of stress, the change of a cluster."""
 
@@ -219,6 +228,7 @@ class KeptPlan(TypedDict, total=False):
     hosts: list[str]
     steps: list[HeldStep]
     change: Mapping[str, object]
+    retention: KeptRetention
     nodes: int
     articles: int
     request_threads: int

@@ -52,10 +52,11 @@ from .prepare import PreparedTable, cached_tables, prepare_tables
 from .references import check_references
 from .registered import Database, databases
 from .registers import KEY, READ, VALUE, WRITE, is_of_registers, with_keys_of_run
+from .retention_watch import RetentionWatch, execute_retention, retained_stream
 from .room import arithmetic_estimate, free_room
 from .run import Observer, run_manifest, run_to_end
 from .servers import Servers, addresses_of, borrowed_cluster, check_memory, running_servers
-from .streams import marker_write, streamed_writes
+from .streams import marker_write, retained_write, streamed_writes
 from .sweep import swept
 from .validate import connect, sampling_interval_of, validated
 from .variants import (
@@ -118,6 +119,7 @@ __all__ = [
     "Rate",
     "RateOptions",
     "RepetitionOptions",
+    "RetentionWatch",
     "RunningServer",
     "Schedule",
     "Seconds",
@@ -155,6 +157,7 @@ __all__ = [
     "databases",
     "do_nothing",
     "driver_ceiling",
+    "execute_retention",
     "fingerprint_of",
     "free_room",
     "generator_figures",
@@ -186,6 +189,8 @@ __all__ = [
     "published_to",
     "require_on",
     "response_of",
+    "retained_stream",
+    "retained_write",
     "run_manifest",
     "run_plan",
     "run_to_end",

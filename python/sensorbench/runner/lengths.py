@@ -1,4 +1,4 @@
-"""Lengths of time as people write them: 500ms, 30s, 5m, 8h."""
+"""Lengths of time as people write them: 500ms, 30s, 5m, 8h, 7d."""
 
 import re
 from typing import Annotated
@@ -7,8 +7,8 @@ from pydantic import BeforeValidator
 
 from sensorbench.options import parsed
 
-_UNITS_S = {"ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
-_LENGTH = re.compile(r"(?P<number>\d+(\.\d+)?)(?P<unit>ms|s|m|h)")
+_UNITS_S = {"ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_LENGTH = re.compile(r"(?P<number>\d+(\.\d+)?)(?P<unit>ms|s|m|h|d)")
 
 
 def seconds(text: str) -> float:

@@ -1,9 +1,15 @@
-"""What a workload with a delivery, or with markers of freshness, needs of its operations and of the schemas of its variants."""
+"""What a workload with a delivery, with markers of freshness, or with retention needs of its operations and of the schemas of its variants."""
+
+from dataclasses import replace
 
 from sensorbench.errors import UsageError
 from sensorbench.runner.comparison import Comparison
+from sensorbench.runner.plan import planned_operations
+from sensorbench.runner.retention import microseconds, pace_of, step_us
 from sensorbench.runner.variants import Variant
 from sensorbench.schemas import Operations
+from sensorbench.schemas.engine_types import DriverStatement
+from sensorbench.schemas.retention import retention_statements
 
 
 def streamed_writes(operations: Operations, names: list[str]) -> list[str]:
@@ -39,6 +45,85 @@ def check_stream(comparison: Comparison) -> None:
         for variant in comparison.variants:
             for name in (write, str(operations.operation[write].read_by)):
                 _check_can(variant, name, "workload.freshness")
+
+
+def retained_write(comparison: Comparison) -> str:
+    """The write whose readings expire. Raises UsageError where it is not one."""
+    writes = streamed_writes(comparison.operations, planned_operations(comparison.operations, comparison.workload))
+    if len(writes) != 1:
+        raise UsageError(
+            f"workload.retention: expected one write with key and read_by in the mix, whose readings expire; {comparison.operations_name} "
+            f"has {', '.join(writes) or 'none'} among {', '.join(comparison.workload.mix)}"
+        )
+    return writes[0]
+
+
+def accelerated(comparison: Comparison) -> Comparison:
+    """The comparison with times of readings that go on as fast as its retention wants; as it was where it wants none.
+
+    Raises:
+        UsageError: where the times of the write cannot be set.
+
+    """
+    retention, operations = comparison.workload.retention, comparison.operations
+    if retention is None:
+        return comparison
+    write = operations.operation[retained_write(comparison)]
+    value_types = {write.parameters[name] for name in write.parameters if name not in write.key}
+    if retention.rollup is not None and value_types != {"double"}:
+        raise UsageError("workload.retention.rollup: expected a write of one double besides its key, which is rolled up")
+    found = [
+        (name, source)
+        for name in write.parameter_sources
+        if write.time in (source := operations.parameter_source[name]).numbers and source.per is None
+    ]
+    if not found:
+        raise UsageError(
+            f"workload.retention: the times of {retained_write(comparison)} are no numbers that all series have in common and that are used once "
+            "each, so that they cannot go on faster"
+        )
+    ((name, source),) = found
+    step = step_us(retention, comparison.workload.planned_count, pace_of(comparison.workload.delivery))
+    number = source.numbers[write.time].model_copy(update={"step": f"SELECT {step}"})
+    faster = source.model_copy(update={"numbers": {**source.numbers, write.time: number}})
+    return replace(comparison, operations=operations.with_parameter_source(name, faster))
+
+
+def checked_retention(comparison: Comparison, variant: Variant) -> list[DriverStatement]:
+    """The statements by which readings of a variant expire; none where the workload has no retention, or the variant is only loaded.
+
+    Raises:
+        UsageError: where the schema has none, or none that does what the workload wants.
+
+    """
+    retention = comparison.workload.retention
+    if retention is None or variant.only_loads:
+        return []
+    write = retained_write(comparison)
+    declared = variant.schema.file.retention
+    if declared is None:
+        raise UsageError(
+            f"workload.retention: {variant.schema.path} does not say how readings expire in {variant.id}; leave this variant out, or add [retention] to "
+            "it. docs/how-to/retention.md has the schemas that say it, and what it is"
+        )
+    for name in (write, str(comparison.operations.operation[write].read_by)):
+        _check_can(variant, name, "workload.retention")
+    if retention.rollup is not None and declared.rollup_rows is None:
+        raise UsageError(
+            f"workload.retention.rollup: {variant.schema.path} keeps no rollup; expected retention.rollup_rows there"
+        )
+    statements = retention_statements(variant.schema, comparison.operations.operation[write])
+    for name, length in (("keep", retention.keep), ("every", retention.every)):
+        if microseconds(length) % statements.unit_us:
+            raise UsageError(
+                f"workload.retention.{name}: readings of {variant.id} expire by {declared.unit}, of which {length} is no multiple"
+            )
+    if retention.rollup is not None and statements.interval_us not in {None, microseconds(retention.rollup.interval)}:
+        raise UsageError(
+            f"workload.retention.rollup.interval: the rollup of {variant.id} has an interval of its own, {declared.interval}, not {retention.rollup.interval}; "
+            "expected the same, or parameters of the schema with which it is"
+        )
+    return statements.all()
 
 
 def _check_variant(variant: Variant, operations: Operations, writes: list[str], *, sends_again: bool) -> None:

@@ -10,7 +10,7 @@ from sensorbench.runner.plan import build_plan, parameters_of, planned_operation
 from sensorbench.runner.references import check_references
 from sensorbench.runner.registers import with_registers
 from sensorbench.runner.servers import Servers, check_resources
-from sensorbench.runner.streams import check_stream
+from sensorbench.runner.streams import accelerated, check_stream, checked_retention
 from sensorbench.schemas.instances import mix_of_instances, with_instances
 from sensorbench.schemas.time_buckets import SamplingInterval
 
@@ -39,7 +39,8 @@ def validated(comparison: Comparison) -> ValidatedComparison:
     where = f"operations {comparison.operations_name}"
     operations = with_instances(comparison.operations, set(comparison.workload.mix), workbench, where)
     workload = comparison.workload.model_copy(update={"mix": mix_of_instances(comparison.workload.mix, operations)})
-    comparison = replace_fields(comparison, operations=operations, workload=workload)
+    comparison = accelerated(replace_fields(comparison, operations=operations, workload=workload))
+    operations = comparison.operations
     names = planned_operations(operations, workload)
     parameters = parameters_of(operations, names, workbench, where)
     check_references(operations, names, workbench, where)
@@ -49,7 +50,10 @@ def validated(comparison: Comparison) -> ValidatedComparison:
     for variant in comparison.variants:
         columns[variant.id] = variant.schema.loaded_columns(workbench)
         queried = [name for name in names if variant.answers(name)]
-        schemas[variant.id] = variant.schema.driver_schema(operations, queried, columns[variant.id])
+        more = checked_retention(comparison, variant)
+        schemas[variant.id] = variant.schema.driver_schema(
+            operations, queried, columns[variant.id], more, retains=workload.retention is not None
+        )
         if queried:
             build_plan(operations, variant.schema, parameters, variant.workload(workload), 0)
     return ValidatedComparison(comparison, workbench, names, parameters, schemas, columns)

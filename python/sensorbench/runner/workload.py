@@ -11,6 +11,7 @@ from sensorbench.results.manifest import MEASURE
 from sensorbench.runner.delivery import Delivery, check_bursts, with_bursts
 from sensorbench.runner.freshness import Freshness
 from sensorbench.runner.lengths import Length, LengthOrNone, seconds, seconds_or_none
+from sensorbench.runner.retention import Retention
 from sensorbench.schemas.operations import AnyChoice
 
 # The name of the phase in files of results.
@@ -139,6 +140,11 @@ class Workload(toml_file.FileModel):
         default=None, description="Markers beside the load: how long after its acknowledgement a reading is visible."
     )
 
+    retention: Retention | None = Field(
+        default=None,
+        description="Readings expire and are rolled up while others are written, in accelerated time. What is there afterwards is compared with what must be.",
+    )
+
     @model_validator(mode="after")
     def _ends(self) -> "Workload":
         if self.duration is None and self.operations is None:
@@ -156,14 +162,39 @@ class Workload(toml_file.FileModel):
             raise ValueError(
                 "log: readings that are delivered are accounted for by the record of each operation; leave it at auto, or all"
             )
+        if self.retention:
+            self._check_retention()
         return self
+
+    def _check_retention(self) -> None:
+        if self.log == "none":
+            raise ValueError("log: what expires is known by the record of each operation; leave it at auto, or all")
+        if self.repetitions != 1:
+            raise ValueError(
+                "repetitions: expected 1 with retention, since what a run writes and expires is there in the next; repeat the experiment instead"
+            )
+        if self.has_warmup:
+            raise ValueError('warmup: expected "0" with retention, whose time begins with the run')
+        if self.operations is None and self.schedule.rate is None:
+            raise ValueError(
+                "retention: expected operations, or schedule.rate and duration, by which it is known how many readings have the times of its span"
+            )
+
+    @property
+    def planned_count(self) -> int:
+        """How many operations a run has, where that is known before."""
+        if self.operations is not None:
+            return self.operations
+        if self.schedule.rate is None or self.duration is None:
+            raise AssertionError("a workload of unknown length has no retention")
+        return max(1, round(self.schedule.rate * seconds(self.duration)))
 
     @property
     def log_every(self) -> int | None:
         """Of which operations a record is kept: of every n-th, or none."""
         if self.log == "none":
             return None
-        if self.delivery is not None:
+        if self.delivery is not None or self.retention is not None:
             return 1
         expected = self._expected_operations()
         is_short = expected is not None and expected <= LOGGED_WHOLE

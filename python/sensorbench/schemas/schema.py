@@ -100,7 +100,9 @@ class Schema:
     @property
     def digest(self) -> str:
         """SHA-256 of what the file does: tables, loading and operations, whatever its name, comments and order of keys are."""
-        said = self.file.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude={"summary", "duplicates"})
+        said = self.file.model_dump(
+            mode="json", by_alias=True, exclude_defaults=True, exclude={"summary", "duplicates", "retention"}
+        )
         return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
     def with_parameters(self, changes: dict[str, ParameterValue]) -> "Schema":
@@ -253,13 +255,23 @@ class Schema:
                 )
         return columns
 
-    def driver_schema(self, operations: Operations, names: list[str], columns: dict[str, dict[str, ValueType]]) -> DriverSchema:
+    def driver_schema(
+        self,
+        operations: Operations,
+        names: list[str],
+        columns: dict[str, dict[str, ValueType]],
+        more: Sequence[DriverStatement] = (),
+        *,
+        retains: bool = False,
+    ) -> DriverSchema:
         """The schema as the engine takes it.
 
         Args:
             operations: a file of operations.
             names: those that are used.
             columns: of each table, as `loaded_columns` gives them.
+            more: statements that are no operations; they are checked, too.
+            retains: whether it has what retention creates.
 
         Raises:
             UsageError: where the file is wrong.
@@ -271,17 +283,23 @@ class Schema:
             work = self.work(name, operations.operation[name])
             statements += json.loads(self._with_place(statement_operations, json.dumps(operation), json.dumps(work)))
         schema: DriverSchema = {
-            "create": self._created(),
+            "create": self._created(retains=retains),
             "settle": self._substituted(self.file.settle, "settle"),
             "tables": {table: typed_names(of_table) for table, of_table in columns.items()},
             "operations": statements,
         }
-        self._with_place(check_schema, self.database, json.dumps(schema))
+        self._with_place(check_schema, self.database, json.dumps({**schema, "operations": [*statements, *more]}))
         return schema
 
-    def _created(self) -> Statement:
+    def with_values(self, statement: Statement, key: str) -> Statement:
+        """A statement with the values of the schema's parameters put in. Raises UsageError naming the key."""
+        return dict(self._substituted(statement, key))
+
+    def _created(self, *, retains: bool) -> Statement:
         """How tables are made, those that are split with where their parts begin."""
         created: Statement = self._substituted(self.file.create, "create")
+        if retains and self.file.retention is not None:
+            created = joined(created, self._substituted(self.file.retention.create, "retention.create"))
         for name in self.file.split if self._borders else ():
             tables = created.get("table")
             table = tables.get(name) if isinstance(tables, dict) else None
@@ -401,6 +419,8 @@ class Schema:
 
     def _as_in_file(self, path: str) -> str:
         """The key in the file that a path of the engine is about: an operation may be one of several parts, or asked like another."""
+        if path.startswith("operation.retention."):
+            return path.removeprefix("operation.")
         found = re.match(r"operation\.(?P<name>\w+)", path)
         if found is None or not self.asks(found["name"]):
             return path
@@ -450,6 +470,18 @@ class Schema:
 
 
 _PLACE = re.compile(PLACE)
+
+
+def joined(first: Statement, second: Statement) -> Statement:
+    """Two parts that create something as one: lists one behind the other, tables beside one another."""
+    together = dict(first)
+    for key, more in second.items():
+        known = together.get(key)
+        if isinstance(known, list) and isinstance(more, list):
+            together[key] = [*known, *more]
+        else:
+            together[key] = {**known, **more} if isinstance(known, dict) and isinstance(more, dict) else more
+    return together
 
 
 def _of_table(text: str, number: int) -> str:

@@ -238,6 +238,68 @@ class Tables(toml_file.FileModel):
     by: str = Field(pattern=WORD, description="The column whose remainder is the number of a row's table.")
 
 
+class RetentionStatement(WithStatement):
+    """A statement that is executed beside a run. Its parameters are `from` and `to`, `before`, and `width`, the interval of the rollup in µs."""
+
+
+class ExpireStatement(RetentionStatement):
+    """Removes what is older than `:before`."""
+
+    returns: list[Column] = Field(
+        default=[],
+        max_length=1,
+        description="An integer column, where the statement says how many rows it removed: all values of it, added up, are so many.",
+    )
+
+    @model_validator(mode="after")
+    def _counts(self) -> "ExpireStatement":
+        if any(column.type != "integer" for column in self.returns):
+            raise ValueError("returns: expected an integer column, the number of rows that were removed")
+        return self
+
+
+class SchemaRetention(toml_file.FileModel):
+    """How old readings expire in this schema, and how a rollup is kept of them: what `workload.retention` executes."""
+
+    unit: Every | None = Field(
+        default=None,
+        description="What readings expire by, such as the length of a partition, `1 day`: `keep` and `every` must be multiples of it. Any time if not given.",
+    )
+    interval: Every | None = Field(
+        default=None,
+        description="The interval of the rollup, where what was created says it: `rollup.interval` must be the same. Any interval if not given.",
+    )
+    create: Statement = Field(
+        default={},
+        description="What is created besides, as in `[create]`: the table of the rollup, procedures. Only for runs with retention.",
+    )
+    begin: RetentionStatement | None = Field(
+        default=None,
+        description="What is executed before the run, such as making partitions for the times that will be written, `:from` until before `:to`.",
+    )
+    expire: ExpireStatement = Field(description="Removes what is older than `:before`.")
+    expires_by: str = Field(min_length=1, description="How readings expire, in some words, for the report.")
+    rollup: RetentionStatement | None = Field(
+        default=None,
+        description="Computes the rollup again of the buckets from `:from` until before `:to`. Without it, the database keeps the rollup itself.",
+    )
+    rolls_up_by: str | None = Field(
+        default=None, min_length=1, description="How the rollup is kept, in some words, for the report."
+    )
+    rollup_rows: RetentionStatement | None = Field(
+        default=None,
+        description="Returns the rollup: the columns of a series, start of the bucket, count, min, max and sum.",
+    )
+
+    @model_validator(mode="after")
+    def _has_all_of_a_rollup(self) -> "SchemaRetention":
+        if (self.rolls_up_by is None) != (self.rollup_rows is None):
+            raise ValueError("rollup_rows and rolls_up_by: expected both, for a schema that keeps a rollup, or none")
+        if self.rollup is not None and self.rollup_rows is None:
+            raise ValueError("rollup: expected rollup_rows, too, by which the rollup is read")
+        return self
+
+
 class SchemaFile(toml_file.FileModel):
     """A schema file."""
 
@@ -279,6 +341,10 @@ class SchemaFile(toml_file.FileModel):
     )
     cannot: dict[str, str] = Field(
         default={}, description="Operations that cannot be expressed in this database or with these tables, and why."
+    )
+
+    retention: SchemaRetention | None = Field(
+        default=None, description="How old readings expire, and how a rollup is kept: what `workload.retention` executes."
     )
 
     to_write: dict[str, str] = Field(

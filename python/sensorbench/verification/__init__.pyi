@@ -13,9 +13,12 @@ from .contents import check_contents, written_rows
 from .freshness import freshness_of
 from .guarantees import guaranteed, register_guarantees
 from .history import keep_history
+from .retention import Retained, expired_before
+from .retention_figures import retention_of
 
 __all__ = [
     "REFERENCE_SAMPLE",
+    "Retained",
     "Writes",
     "account",
     "answer_comparison",
@@ -26,10 +29,12 @@ __all__ = [
     "check_target",
     "checksum_of_all",
     "checksums",
+    "expired_before",
     "freshness_of",
     "guaranteed",
     "keep_history",
     "reference_table",
     "register_guarantees",
+    "retention_of",
     "written_rows",
 ]

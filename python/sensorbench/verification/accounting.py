@@ -23,13 +23,14 @@ from sensorbench.dataset import Dataset
 from sensorbench.results import RunResult
 from sensorbench.results.engine_plan import EnginePlan
 from sensorbench.results.freshness import read_markers
-from sensorbench.results.summary.accounting import Lateness, Rule, StreamAccounting
+from sensorbench.results.summary.accounting import Lateness, RetentionAccounting, RollupAccounting, Rule, StreamAccounting
 from sensorbench.results.summary.comparison import AnswerProblem
 from sensorbench.runner import Parameters, as_json
 from sensorbench.schemas import Operation, Operations, Schema
 from sensorbench.schemas.arrow_types import arrow_schema, canonical_table
 from sensorbench.verification.answers import shown
 from sensorbench.verification.ask_each import ask_each
+from sensorbench.verification.retention import Retained, expire, rolled_up
 
 CONCURRENCY = 16
 # So many deliveries are in memory at a time, and so many ranges are asked for.
@@ -123,6 +124,7 @@ WITH looked_at AS (
   SELECT placed.*, found_rows, found_hash FROM placed LEFT JOIN found USING (part) WHERE NOT placed.is_sure)
 SELECT *, CASE
   WHEN found_rows IS NULL THEN 'unanswered'
+  WHEN is_expired AND found_rows > 0 THEN 'not_expired'
   WHEN {right} THEN 'right'
   WHEN found_rows < rows THEN 'lost'
   WHEN found_rows > greatest(rows, 1) + len(maybe) THEN 'extra'
@@ -132,7 +134,7 @@ FROM looked_at
 """
 _TOTALS = """
 SELECT coalesce(sum(acknowledged), 0), coalesce(sum(deliveries - acknowledged), 0), count(*) FILTER (WHERE acknowledged > 0),
-  coalesce(sum(greatest(acknowledged - 1, 0)), 0) FROM grouped
+  coalesce(sum(greatest(acknowledged - 1, 0)), 0) FROM grouped WHERE coalesce(last_start_ns, 0) >= 0
 """
 # A delivery is out of order when one of its series that is newer came before.
 _LATENESS = """
@@ -149,6 +151,7 @@ _SAYS = {
     "wrong_winner": "it has the value of a delivery that should not count",
     "extra": "it is there more often than it should be",
     "other_value": "it has a value that nobody delivered",
+    "not_expired": "it is older than what is kept, and is there",
 }
 
 
@@ -181,6 +184,7 @@ def account(
     *,
     has_markers: bool = False,
     late_after_s: float | None = None,
+    retained: Retained | None = None,
 ) -> Accounted:
     """Accounts for all readings that one kind of write delivered.
 
@@ -194,6 +198,7 @@ def account(
         folder: where the accounts lie until they are closed.
         has_markers: whether the runs have markers, which were made by this write.
         late_after_s: how much older than the newest a reading is that is called late.
+        retained: what expired, where readings do.
 
     """
     with (
@@ -203,7 +208,7 @@ def account(
         accounts.execute(
             f"SET memory_limit = '{_MEMORY}'; SET temp_directory = '{place}/spilled'; SET preserve_insertion_order = false"
         )
-        books = _Accounts(accounts, target, operations, schema, write)
+        books = _Accounts(accounts, target, operations, schema, write, retained)
         books.enter(writes, has_markers=has_markers)
         books.enter_loaded(dataset)
         return books.close(late_after_s)
@@ -213,13 +218,22 @@ class _Accounts:
     """The accounts of one kind of write, in tables of a DuckDB database: delivered, expected, ranges, found, readings."""
 
     def __init__(
-        self, accounts: duckdb.DuckDBPyConnection, target: _engine.Target, operations: Operations, schema: Schema, write: str
+        self,
+        accounts: duckdb.DuckDBPyConnection,
+        target: _engine.Target,
+        operations: Operations,
+        schema: Schema,
+        write: str,
+        retained: Retained | None,
     ) -> None:
         self._sql = accounts
         self._target = target
         self._operations = operations
         self._schema = schema
         self._write = write
+        self._retained = retained
+        self._rollup: RollupAccounting | None = None
+        self._rollup_problems: list[AnswerProblem] = []
         self._operation: Operation = operations.operation[write]
         self._reader = str(self._operation.read_by)
         self._rule: Rule = schema.duplicate_rule or "last"
@@ -266,13 +280,18 @@ class _Accounts:
         self._sql.execute(f"INSERT INTO delivered SELECT {so_far} + row_number() OVER (), * FROM entries")
 
     def enter_loaded(self, dataset: Dataset) -> None:
-        """Enters what the dataset has of the time and series that were written: it was there first."""
-        (first,) = self._one(f"SELECT min({self._time}) FROM delivered")
+        """Enters what the dataset has of the time and series that were written: it was there first. Where readings expire, all of it: old ones must
+        be gone.
+        """
+        (first,) = self._one(f"SELECT min({self._time}) FROM delivered") if self._retained is None else (None,)
         relation = str(self._operation.writes)
         columns = ", ".join(map(_quoted, dict.fromkeys([*self._operation.key, *self._hashed])))
         with dataset.connect() as workbench:
             rows = canonical_table(
-                workbench.sql(f"SELECT {columns} FROM {relation} WHERE {self._time} >= $first", params={"first": first})
+                workbench.sql(
+                    f"SELECT {columns} FROM {relation} WHERE CAST($first AS TIMESTAMP) IS NULL OR {self._time} >= CAST($first AS TIMESTAMP)",
+                    params={"first": first},
+                )
             )
         if rows.num_rows:
             before = pa.array(np.full(rows.num_rows, -1, dtype=np.int64))
@@ -281,7 +300,10 @@ class _Accounts:
     def close(self, late_after_s: float | None) -> Accounted:
         """Compares with what is there, and says what became of the readings."""
         self._sql.execute(GROUP.format(key=self._key, word=WORD))
-        expect(self._sql, self._rule, self._key, "expected", "grouped")
+        expect(self._sql, self._rule, self._key, "admitted", "grouped")
+        if self._retained is not None:
+            self._rollup, self._rollup_problems = rolled_up(self._sql, self._write, self._operation, self._rule, self._retained)
+        expire(self._sql, self._time, self._retained)
         self._sql.execute(
             _PLACE.format(key=self._key, time=self._time, partition=self._partition, per_range=_READINGS_OF_A_RANGE)
         )
@@ -302,7 +324,7 @@ class _Accounts:
             "SELECT count(*), count(*) FILTER (WHERE found_rows IS NULL) FROM ranges LEFT JOIN found USING (part)"
         )
         undecided, unknown_found = self._one(
-            "SELECT count(*) FILTER (WHERE NOT is_sure), count(*) FILTER (WHERE acknowledged = 0 AND found_rows > 0) FROM readings"
+            "SELECT count(*) FILTER (WHERE NOT is_sure), count(*) FILTER (WHERE acknowledged = 0 AND found_rows > 0 AND NOT is_expired) FROM readings"
         )
         (unexamined,) = self._one(f"SELECT count(*) FROM different WHERE before >= {_MAX_EXAMINED}")
         (unstable,) = self._one(
@@ -327,8 +349,22 @@ class _Accounts:
             unstable=unstable,
             explained_by=self._explanation() if counts.keys() & {"wrong_winner", "extra", "lost"} else None,
             lateness=self._lateness(late_after_s),
+            retention=self._retention(counts.get("not_expired", 0)) if self._retained else None,
         )
-        return Accounted(accounting, self._problems(counts))
+        return Accounted(accounting, [*self._problems(counts), *self._rollup_problems])
+
+    def _retention(self, not_expired: int) -> RetentionAccounting:
+        (expired, kept) = self._one(
+            "SELECT count(*) FILTER (WHERE is_expired), count(*) FILTER (WHERE NOT is_expired) FROM expected"
+        )
+        before = self._retained.before if self._retained else None
+        return RetentionAccounting(
+            before=before.isoformat() if before else None,
+            expired=expired,
+            not_expired=not_expired,
+            kept=kept,
+            rollup=self._rollup,
+        )
 
     @property
     def _partition(self) -> str:
@@ -352,7 +388,7 @@ class _Accounts:
     def _explanation(self) -> Rule | None:
         """The rule by which all that was found of readings that were delivered several times is right."""
         self._sql.execute(
-            f"CREATE TABLE disputed AS FROM grouped SEMI JOIN (FROM readings WHERE deliveries > 1) USING ({self._key})"
+            f"CREATE TABLE disputed AS FROM grouped SEMI JOIN (FROM readings WHERE deliveries > 1 AND NOT is_expired) USING ({self._key})"
         )
         for rule in _RULES:
             if rule == self._rule:
@@ -360,7 +396,7 @@ class _Accounts:
             expect(self._sql, rule, self._key, f"by_{rule}", "disputed")
             wrong, several = self._one(
                 f"SELECT count(*) FILTER (WHERE NOT ({RIGHT.format(word=WORD)})), count(*) "
-                f"FROM by_{rule} JOIN (SELECT {self._key}, found_rows, found_hash FROM readings) USING ({self._key})"
+                f"FROM by_{rule} JOIN (SELECT {self._key}, found_rows, found_hash FROM readings WHERE NOT is_expired) USING ({self._key})"
             )
             if several and not wrong:
                 return rule

@@ -8,6 +8,7 @@ from sensorbench.progress import ProgressReporter
 from sensorbench.results import ComparisonWriter, RunResult, has_results, read_run
 from sensorbench.results.latencies import of_kind
 from sensorbench.results.manifest import MEASURE
+from sensorbench.results.retention import read_retention
 from sensorbench.results.summary.comparison import AnswerChecks
 from sensorbench.runner import (
     ConnectedComparison,
@@ -15,13 +16,26 @@ from sensorbench.runner import (
     Variant,
     Workload,
     build_plan,
+    execute_retention,
     is_of_registers,
     marker_write,
     planned_operations,
+    retained_stream,
+    retained_write,
     seconds,
     streamed_writes,
 )
-from sensorbench.verification import REFERENCE_SAMPLE, Writes, account, check_contents, reference_table, written_rows
+from sensorbench.schemas.retention import rollup_table
+from sensorbench.verification import (
+    REFERENCE_SAMPLE,
+    Retained,
+    Writes,
+    account,
+    check_contents,
+    expired_before,
+    reference_table,
+    written_rows,
+)
 
 
 def contents_of(
@@ -61,14 +75,15 @@ def contents_of(
     return found
 
 
-# Where readings are sent again, or series come and go, what questions answer depends on the schema's rule and on what else it has of each series:
+# Where readings are sent again or expire, or series come and go, what questions answer depends on the schema's rule and on what else it has of each series:
 # such contents are accounted for reading by reading instead.
 _NOT_QUERIED = AnswerChecks(queried=0, wrong=0, problems=[])
 
 
 def _differ_by_rule(workload: Workload) -> bool:
     delivery = workload.delivery
-    return delivery is not None and (delivery.sends_again or delivery.churn is not None)
+    differs = delivery is not None and (delivery.sends_again or delivery.churn is not None)
+    return differs or workload.retention is not None
 
 
 def _queried(connected: ConnectedComparison, variant: Variant, writes: Writes) -> AnswerChecks:
@@ -90,9 +105,9 @@ def _queried(connected: ConnectedComparison, variant: Variant, writes: Writes) -
 def _with_accounts(
     checks: AnswerChecks, connected: ConnectedComparison, variant: Variant, writes: Writes, writer: ComparisonWriter
 ) -> AnswerChecks:
-    """The checks, with what became of every reading where the workload has a delivery."""
+    """The checks, with what became of every reading where the workload has a delivery or retention."""
     comparison, delivery = connected.comparison, connected.comparison.workload.delivery
-    if delivery is None:
+    if delivery is None and comparison.workload.retention is None:
         return checks
     target = connected.targets[variant.id]
     target.show()
@@ -107,7 +122,8 @@ def _with_accounts(
             writes,
             writer.folder,
             has_markers=write == marked_by,
-            late_after_s=seconds(delivery.late_after) if delivery.late_after else None,
+            late_after_s=seconds(delivery.late_after) if delivery and delivery.late_after else None,
+            retained=_retained(connected, variant, writes),
         )
         for write in streamed_writes(comparison.operations, writes.names)
     ]
@@ -117,6 +133,20 @@ def _with_accounts(
             "accounting": [of_write.accounting for of_write in accounted],
         }
     )
+
+
+def _retained(connected: ConnectedComparison, variant: Variant, writes: Writes) -> Retained | None:
+    """What was done with the readings of the only run, and the rollup that is there; None where no reading expires."""
+    comparison, wanted = connected.comparison, connected.comparison.workload.retention
+    if wanted is None:
+        return None
+    stream = retained_stream(connected.targets[variant.id], comparison, variant, connected.parameters, wanted)
+    actions = read_retention(writes.runs[0].folder) or []
+    rollup = None
+    if wanted.rollup is not None and stream.statements.rollup_rows is not None:
+        rows = execute_retention(stream, stream.statements.rollup_rows, stream.time.whole())
+        rollup = rollup_table(rows, comparison.operations.operation[retained_write(comparison)])
+    return Retained(expired_before(actions), actions, rollup, stream.time.origin_us, stream.time.width_us)
 
 
 def joined_contents(checks: Sequence[AnswerChecks]) -> AnswerChecks:

@@ -18,12 +18,13 @@ from sensorbench.paths import remove_results
 from sensorbench.progress import ProgressReporter
 from sensorbench.results import ComparisonWriter, has_results, read_run
 from sensorbench.results.described import EncodingCost, LoadReport
-from sensorbench.results.engine_plan import EnginePlan
+from sensorbench.results.engine_plan import EnginePlan, KeptRetention
 from sensorbench.results.engine_report import EngineRun, Snapshot, elapsed_s
 from sensorbench.results.files import release_reserve
 from sensorbench.results.freshness import write_markers
 from sensorbench.results.manifest import PhaseFigures, now
 from sensorbench.results.ownership import Claim, Intent, Owner
+from sensorbench.results.retention import write_retention
 from sensorbench.results.summary.comparison import QueryPlan, QueryPlans
 from sensorbench.results.writer import LOAD_FILE, run_folder, variant_folder
 from sensorbench.runner import (
@@ -32,6 +33,7 @@ from sensorbench.runner import (
     FreshnessWatch,
     Parameters,
     PreparedTable,
+    RetentionWatch,
     Variant,
     build_plan,
     fingerprint_of,
@@ -40,6 +42,7 @@ from sensorbench.runner import (
     marker_write,
     noted,
     parameters_of,
+    retained_stream,
     run_plan,
     watch_markers,
     with_keys_of_run,
@@ -273,12 +276,20 @@ def run_one(
     with (
         reporter.task(f"{variant.id}, run {repeat} of {comparison.workload.repetitions}", total=1.0) as task,
         _markers_beside(connected, variant, repeat) as markers,
+        _retention_beside(connected, variant, parameters) as retention,
     ):
+
+        def follow(run: EngineRun, snapshot: Snapshot) -> None:
+            task.advance_to(*_progress(snapshot, plan))
+            if retention is not None:
+                retention.advance(run, snapshot)
 
         def keep(run: EngineRun, is_complete: bool) -> None:
             keep_history(connected, variant, folder, run, plan, parameters, is_complete=is_complete)
             if markers is not None:
                 write_markers(folder, markers.end(run))
+            if retention is not None:
+                write_retention(folder, retention.end(run, is_complete=is_complete))
 
         run = run_plan(
             connected.targets[variant.id],
@@ -287,11 +298,12 @@ def run_one(
             list(parameters.tables.values()),
             folder,
             connected.servers,
-            lambda _, now: task.advance_to(*_progress(now, plan)),
+            follow,
             number=repeat,
             generators=comparison.generators,
             temperature="hot" if comparison.workload.has_warmup else "warm",
             created=created,
+            described={"retention": _described(variant)} if retention is not None else None,
             at_end=keep,
             on_full_disk=lambda: release_reserve(writer.folder),
         )
@@ -313,6 +325,35 @@ def _markers_beside(connected: ConnectedComparison, variant: Variant, repeat: in
         yield markers
     finally:
         markers.close()
+
+
+@contextmanager
+def _retention_beside(
+    connected: ConnectedComparison, variant: Variant, parameters: Parameters
+) -> Iterator[RetentionWatch | None]:
+    """What expires while the context lasts, where the workload wants it."""
+    comparison = connected.comparison
+    wanted = comparison.workload.retention
+    if wanted is None:
+        yield None
+        return
+    watch = RetentionWatch(retained_stream(connected.targets[variant.id], comparison, variant, parameters, wanted))
+    try:
+        yield watch
+    finally:
+        watch.close()
+
+
+def _described(variant: Variant) -> KeptRetention:
+    """By what means readings of a variant expire and are rolled up."""
+    declared = variant.schema.file.retention
+    if declared is None:
+        raise AssertionError("a schema without retention is refused before anything runs")
+    return {
+        "expires_by": declared.expires_by,
+        "rolls_up_by": declared.rolls_up_by,
+        "is_kept_by_database": declared.rollup_rows is not None and declared.rollup is None,
+    }
 
 
 def _progress(snapshot: Snapshot, plan: EnginePlan) -> tuple[float, str]:

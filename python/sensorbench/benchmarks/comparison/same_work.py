@@ -10,7 +10,7 @@ from sensorbench.runner import Workload
 # What of a workload changes no operation: how often it is run, and what is kept of it.
 CHANGES_NO_OPERATION = frozenset({"repetitions", "log", "answers"})
 # Without them a workload is what it was before there were such keys: digests are kept in histories.
-_MAY_BE_LEFT_OUT = frozenset({"delivery", "freshness"})
+_MAY_BE_LEFT_OUT = frozenset({"delivery", "freshness", "retention"})
 # What a workload has that does not say otherwise; earlier versions left out keys that they did not know.
 _DEFAULT_WORKLOAD = Workload(mix={"any": 1}, operations=1).model_dump(mode="json", by_alias=True)
 

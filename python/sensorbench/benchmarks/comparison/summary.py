@@ -41,7 +41,7 @@ from sensorbench.results.summary.comparison import (
 )
 from sensorbench.results.summary.envelope import Caveat, envelope, fields_of_plan
 from sensorbench.runner import check_client_health, generator_figures, is_of_registers
-from sensorbench.verification import answer_comparison, answers_by_operation, freshness_of, guaranteed
+from sensorbench.verification import answer_comparison, answers_by_operation, freshness_of, guaranteed, retention_of
 
 # Operations whose answers are in memory at a time, of two runs.
 ANSWERS_AT_ONCE = 500_000
@@ -117,6 +117,7 @@ def summarise(result: ComparisonResult) -> ComparisonSummary:
             contents=result.contents,
             guarantees=guaranteed(result),
             freshness=freshness_of(result),
+            retention=retention_of(result),
             client_health=health,
             load_generators=generator_figures(run for of_variant in runs.values() for run in of_variant),
             blocks=result.blocks,

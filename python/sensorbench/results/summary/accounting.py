@@ -22,6 +22,35 @@ class Lateness(SummaryPart):
     late: float | None = Field(default=None, description="Share of the deliveries that are later than that.")
 
 
+class RollupAccounting(SummaryPart):
+    """The rows of a rollup beside those that DuckDB computes from the acknowledged readings. A row is one time bucket of one series."""
+
+    rows: int = Field(description="Rows that must be there.")
+    right: int = Field(description="Of these, rows that are there once with the right count, minimum, maximum and sum.")
+    missing: int = Field(description="Rows that are not there.")
+    differ: int = Field(description="Rows that are there with other values, or more than once.")
+    extra: int = Field(description="Rows that should not be there.")
+    by_late: int = Field(
+        description="Of the rows that are missing or differ, those that are as an action made them, before other readings of their bucket arrived."
+    )
+    undecided: int = Field(description="Rows of a reading of which several values are right; they are compared with nothing.")
+
+    @property
+    def wrong(self) -> int:
+        """Rows that are not as they should be."""
+        return self.missing + self.differ + self.extra
+
+
+class RetentionAccounting(SummaryPart):
+    """Which readings have expired, which are kept, and whether the rollup has all of them."""
+
+    before: str | None = Field(description="What is older must be gone; null where nothing was to expire.")
+    expired: int = Field(description="Readings that must be gone, those of the dataset among them.")
+    not_expired: int = Field(description="Of these, readings that are still there.")
+    kept: int = Field(description="Readings that must be there. Those that are not are among the lost ones.")
+    rollup: RollupAccounting | None = Field(default=None, description="Null where no rollup is kept.")
+
+
 class StreamAccounting(SummaryPart):
     """What the runs of a variant delivered, and what of it was found afterwards. A reading may be delivered several times."""
 
@@ -52,8 +81,10 @@ class StreamAccounting(SummaryPart):
         default=None, description="The rule by which what was found is right, where the schema's is not."
     )
     lateness: Lateness | None = None
+    retention: RetentionAccounting | None = Field(default=None, description="Null where no reading expires.")
 
     @property
     def wrong(self) -> int:
         """Readings that are not as they should be; at least so many where ranges were not looked into."""
-        return self.lost + self.wrong_winners + self.extra + self.other_values + self.unexamined + self.unstable
+        expired = self.retention.not_expired if self.retention else 0
+        return self.lost + self.wrong_winners + self.extra + self.other_values + self.unexamined + self.unstable + expired

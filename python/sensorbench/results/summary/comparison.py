@@ -25,6 +25,7 @@ from sensorbench.results.summary.freshness import VariantFreshness
 from sensorbench.results.summary.generators import GeneratorFigures
 from sensorbench.results.summary.guarantees import RegisterGuarantees
 from sensorbench.results.summary.part import SummaryPart
+from sensorbench.results.summary.retention import VariantRetention
 
 
 class VariantRuns(SummaryPart):
@@ -507,6 +508,7 @@ class ComparisonFigures(SummaryPart):
     contents: dict[str, AnswerChecks]
     guarantees: dict[str, RegisterGuarantees]
     freshness: dict[str, VariantFreshness] = Field(default={}, description="Of variants with markers beside their load.")
+    retention: dict[str, VariantRetention] = Field(default={}, description="Of variants whose readings expire meanwhile.")
     client_health: dict[str, ClientHealth]
     load_generators: list[GeneratorFigures] = Field(
         default=[], description="The load generators, where several shared the runs, or one on another host."

@@ -1,0 +1,216 @@
+"""What must be there when readings expire and are rolled up: in tables of the accounts, before anything is looked at."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import duckdb
+import pyarrow as pa
+
+from sensorbench.results.retention import EXPIRE, ROLLUP, RetentionEvent
+from sensorbench.results.summary.accounting import RollupAccounting, Rule
+from sensorbench.results.summary.comparison import AnswerProblem
+from sensorbench.schemas import Operation
+from sensorbench.verification.answers import shown
+
+
+@dataclass(frozen=True)
+class Retained:
+    """What was done with the readings of a stream.
+
+    Attributes:
+        before: readings that are older must be gone; None where nothing was to expire.
+        actions: what was rolled up when, and what expired.
+        rollup: the rows of the rollup that were found: columns of the series, start, count, min, max, sum; None where none is kept.
+        origin_us: the first time that is rolled up, in µs since 1970.
+        width_us: length of its time buckets, in µs.
+
+    """
+
+    before: datetime | None
+    actions: list[RetentionEvent]
+    rollup: pa.Table | None
+    origin_us: int
+    width_us: int
+
+
+def expired_before(actions: list[RetentionEvent]) -> datetime | None:
+    """What is older must be gone after all actions, whether they did what they should or not; None where nothing was to expire."""
+    times = [action.before_us for action in actions if action.kind == EXPIRE and action.before_us is not None]
+    return datetime(1970, 1, 1) + timedelta(microseconds=max(times)) if times else None
+
+
+# What is older than what is kept must not be there: no rows, with no hash.
+_EXPIRE = """
+CREATE TABLE expected AS
+SELECT * REPLACE (
+    CASE WHEN is_expired THEN 0 ELSE acknowledged END AS acknowledged, CASE WHEN is_expired THEN 0 ELSE rows END AS rows,
+    CASE WHEN is_expired THEN [CAST(0 AS UBIGINT)] ELSE choices END AS choices,
+    CASE WHEN is_expired THEN CAST([] AS UBIGINT[]) ELSE maybe END AS maybe, is_expired OR is_sure AS is_sure)
+FROM (SELECT *, {time} < $before AS is_expired FROM admitted)
+"""
+
+
+def expire(accounts: duckdb.DuckDBPyConnection, time: str, retained: Retained | None) -> None:
+    """Makes `expected` of `admitted`, with whether each reading `is_expired`.
+
+    Args:
+        accounts: has the table `admitted`.
+        time: the column of times, quoted.
+        retained: what expired; None where nothing does.
+
+    """
+    if retained is None or retained.before is None:
+        accounts.execute("ALTER TABLE admitted RENAME TO expected")
+        accounts.execute("ALTER TABLE expected ADD COLUMN is_expired BOOLEAN DEFAULT false")
+        return
+    accounts.execute(_EXPIRE.format(time=time), {"before": retained.before})
+    accounts.execute("DROP TABLE admitted")
+
+
+# The value of each reading that counts, or the values where all are kept; only those that were written to the time that is rolled up.
+_COUNTED = """
+CREATE TABLE counted AS
+SELECT {series} {bucket} AS start, {time}, any_value(ranked) AS value
+FROM admitted JOIN delivered USING ({key})
+WHERE NOT adds AND acknowledged > 0 AND is_sure AND hash = choices[1] AND epoch_us({time}) >= {origin}
+GROUP BY {key}
+UNION ALL
+SELECT {series} {bucket}, {time}, ranked
+FROM admitted JOIN delivered USING ({key}) WHERE adds AND is_ok AND epoch_us({time}) >= {origin}
+"""
+_COMPARE = """
+CREATE TABLE rollup_rows AS
+WITH wanted AS (
+    SELECT {series} start, count(*) AS count, min(value) AS min, max(value) AS max, sum(value) AS sum FROM counted GROUP BY ALL),
+of_database AS (
+    SELECT {series} start, count(*) AS times, any_value(count) AS count, any_value(min) AS min, any_value(max) AS max, any_value(sum) AS sum
+    FROM found_rollup WHERE epoch_us(start) >= {origin} GROUP BY ALL),
+doubtful AS (SELECT DISTINCT {series} {bucket} AS start FROM admitted WHERE NOT is_sure AND epoch_us({time}) >= {origin})
+SELECT {series} start, of_database.count AS found_count, of_database.min AS found_min, of_database.max AS found_max,
+    of_database.sum AS found_sum, wanted.count AS count,
+    CASE
+        WHEN doubtful.start IS NOT NULL THEN 'undecided'
+        WHEN of_database.count IS NULL THEN 'missing'
+        WHEN wanted.count IS NULL THEN 'extra'
+        WHEN times = 1 AND of_database.count = wanted.count AND of_database.min = wanted.min AND of_database.max = wanted.max
+            AND {close} THEN 'right'
+        ELSE 'differs' END AS verdict
+FROM wanted FULL JOIN of_database USING ({series} start) LEFT JOIN doubtful USING ({series} start)
+"""
+# Databases add up in different orders.
+_CLOSE = "abs({a} - {b}) <= 1e-9 * greatest(abs({a}), abs({b}), 1.0)"
+# A bucket is computed by each action that covers it. What had been acknowledged before that action began is in it, what was sent after its end is
+# not, and what was on its way may be. A row is so by late readings where it is as one of these actions made it, and some came after that.
+_AS_COMPUTED = """
+CREATE TABLE as_computed AS
+WITH computed AS (
+    SELECT {series} start, began_ns, ended_ns
+    FROM (FROM rollup_rows WHERE verdict IN ('missing', 'differs'))
+    JOIN actions ON epoch_us(start) >= from_us AND epoch_us(start) < to_us),
+sent AS (
+    SELECT {of_delivered} {bucket} AS start, {time}, ranked, start_ns, end_ns, began_ns, ended_ns, {one} AS one
+    FROM delivered JOIN computed ON {same} {bucket} = computed.start
+    WHERE is_ok),
+readings_then AS (
+    SELECT {series} start, began_ns, {winner} AS value, min(ranked) AS lowest, max(ranked) AS highest, bool_or(end_ns > began_ns) AS is_late,
+        bool_or(end_ns > began_ns AND start_ns < ended_ns) AS is_open
+    FROM sent GROUP BY {series} start, began_ns, {time}, one)
+SELECT {series} start, began_ns, count(value) AS count, min(value) AS min, max(value) AS max, coalesce(sum(value), 0) AS sum,
+    min(lowest) AS lowest, max(highest) AS highest, bool_or(is_late) AS has_late, count(*) FILTER (WHERE is_open) AS open
+FROM readings_then GROUP BY {series} start, began_ns
+"""
+_BY_LATE = """
+SELECT count(*) FROM (
+    SELECT DISTINCT {series} start
+    FROM (FROM rollup_rows WHERE verdict IN ('missing', 'differs')) AS found JOIN as_computed USING ({series} start)
+    WHERE has_late AND CASE
+        WHEN open > 0 THEN coalesce(found_count, 0) BETWEEN as_computed.count - open AND as_computed.count + open
+            AND coalesce(found_min >= lowest AND found_max <= highest, true)
+        WHEN as_computed.count = 0 THEN found_count IS NULL
+        ELSE found_count = as_computed.count AND found_min = as_computed.min AND found_max = as_computed.max AND {close} END)
+"""
+# The value that a reading had when its bucket was computed, by the rule for duplicates.
+_WINNERS: dict[Rule, str] = {
+    "last": "arg_max(ranked, start_ns) FILTER (WHERE end_ns <= began_ns)",
+    "first": "arg_min(ranked, start_ns) FILTER (WHERE end_ns <= began_ns)",
+    "highest": "max(ranked) FILTER (WHERE end_ns <= began_ns)",
+    "both": "any_value(ranked) FILTER (WHERE end_ns <= began_ns)",
+}
+# Wrong rows that late readings do not explain.
+_MAX_EXAMPLES = 10
+_EXAMPLES = """
+SELECT {series} start, verdict, found_count, count FROM rollup_rows WHERE verdict IN ('missing', 'differs', 'extra') ORDER BY ALL LIMIT {max}
+"""
+_SAYS = {"missing": "is not there", "differs": "has other values", "extra": "should not be there"}
+_COUNTS = "SELECT verdict, count(*) FROM rollup_rows GROUP BY verdict"
+
+
+def rolled_up(
+    accounts: duckdb.DuckDBPyConnection, write: str, operation: Operation, rule: Rule, retained: Retained
+) -> tuple[RollupAccounting | None, list[AnswerProblem]]:
+    """Compares a rollup with what DuckDB computes from the acknowledged readings. Returns what was found, None where there is no rollup; and examples
+    of rows that are wrong, where late readings do not explain all of them.
+
+    Args:
+        accounts: has the tables `delivered`, and `admitted`, the readings that count before any expires.
+        write: its name.
+        operation: the write.
+        rule: which of several deliveries of a reading counts.
+        retained: has the rollup.
+
+    """
+    if retained.rollup is None:
+        return None, []
+    series = "".join(f'"{name}", ' for name in operation.series)
+    time = f'"{operation.time}"'
+    words = {
+        "series": series,
+        "of_delivered": "".join(f'delivered."{name}", ' for name in operation.series),
+        "time": time,
+        "key": f"{series}{time}",
+        "origin": retained.origin_us,
+        "bucket": f"make_timestamp(epoch_us({time}) // {retained.width_us} * {retained.width_us})",
+        "same": "".join(f'delivered."{name}" = computed."{name}" AND ' for name in operation.series),
+        "winner": _WINNERS[rule],
+        "one": "arrival" if rule == "both" else "0",
+    }
+    accounts.register("found_rollup", retained.rollup)
+    accounts.register("actions", _rollups(retained.actions))
+    accounts.execute(_COUNTED.format(**words))
+    accounts.execute(_COMPARE.format(**words, close=_CLOSE.format(a="of_database.sum", b="wanted.sum")))
+    accounts.execute(_AS_COMPUTED.format(**words))
+    by_late = accounts.execute(_BY_LATE.format(**words, close=_CLOSE.format(a="found_sum", b="as_computed.sum"))).fetchall()[0][0]
+    counts: dict[str, int] = dict(accounts.execute(_COUNTS).fetchall())
+    found = RollupAccounting(
+        rows=sum(count for verdict, count in counts.items() if verdict != "extra"),
+        right=counts.get("right", 0),
+        missing=counts.get("missing", 0),
+        differ=counts.get("differs", 0),
+        extra=counts.get("extra", 0),
+        by_late=by_late,
+        undecided=counts.get("undecided", 0),
+    )
+    if found.wrong == found.by_late:
+        return found, []
+    rows: list[dict[str, object]] = accounts.sql(_EXAMPLES.format(**words, max=_MAX_EXAMPLES)).to_arrow_table().to_pylist()
+    return found, [_problem(row, write, found) for row in rows]
+
+
+def _problem(row: dict[str, object], write: str, found: RollupAccounting) -> AnswerProblem:
+    verdict, found_count, count = (row.pop(name) for name in ("verdict", "found_count", "count"))
+    detail = f"{count or 0} readings expected, {found_count or 0} found; {found.wrong:,} such rows, {found.by_late:,} of them by late readings"
+    return AnswerProblem(
+        operation=write, parameters=shown(row), problem=f"the row of the rollup {_SAYS[str(verdict)]} ({detail})"
+    )
+
+
+def _rollups(actions: list[RetentionEvent]) -> pa.Table:
+    """Which buckets were computed, and when: by the actions that did not fail."""
+    done = [action for action in actions if action.kind == ROLLUP and action.error is None]
+    columns = {
+        "from_us": [action.from_us for action in done],
+        "to_us": [action.to_us for action in done],
+        "began_ns": [action.start_ns for action in done],
+        "ended_ns": [action.end_ns for action in done],
+    }
+    return pa.table({name: pa.array(values, pa.int64()) for name, values in columns.items()})

@@ -1,0 +1,334 @@
+"""Retention in accelerated time: what is done when, what must be there afterwards, and that whatever is done wrongly is found.
+
+The wrong databases are SQLite with other statements: one that removes a day too much, one a day too little, and one whose
+maximum is wrong.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from sensorbench.results import read_comparison
+from sensorbench.results.retention import EXPIRE, ROLLUP, SIZE, read_retention
+from sensorbench.runner import Workload
+from sensorbench.runner.retention import AcceleratedTime, Retention, microseconds, step_us
+from tests.conftest import Cli, Outcome
+from tests.servers import LabServers
+
+DAY_US = microseconds("1d")
+
+EXPERIMENT = """
+dataset = "beijing-air-quality"
+scale = 0.002
+operations = "sensors"
+{targets}
+
+[workload]
+mix = {{ insert_reading = 3, get_sensor_data = 1 }}
+schedule = {{ rate = 1000, arrival = "poisson" }}
+duration = "1s"
+repetitions = 1
+
+[workload.delivery]
+disorder = {{ model = "batch", size = 400, ratio = 0.5 }}
+
+[workload.retention]
+span = "30d"
+keep = "7d"
+rollup = {{ interval = "1h"{lookback} }}
+"""
+
+SCHEMA = """
+database = "sqlite"
+summary = "For tests."
+duplicates = "first"
+
+[create]
+statements = ["CREATE TABLE measurements (site INTEGER, zone INTEGER, sensor TEXT, time INTEGER, value REAL, PRIMARY KEY (site, zone, sensor, time))"]
+
+[load_query.measurements]
+query = "SELECT site, zone, sensor, time, value FROM measurements"
+
+[operation.get_sensor_data]
+statement = "SELECT time, value FROM measurements WHERE site = :site AND zone = :zone AND sensor = :sensor AND time >= :from AND time < :to"
+
+[operation.insert_reading]
+statement = "INSERT INTO measurements (site, zone, sensor, time, value) VALUES (:site, :zone, :sensor, :time, :value)"
+
+[retention]
+expires_by = "DELETE"
+rolls_up_by = "INSERT … SELECT"
+
+[retention.create]
+statements = ["CREATE TABLE buckets (site INTEGER, zone INTEGER, sensor TEXT, start INTEGER, n INTEGER, low REAL, high REAL, total REAL, PRIMARY KEY (site, zone, sensor, start))"]
+
+[retention.expire]
+statement = "DELETE FROM measurements WHERE time < :before {shift} RETURNING 1"
+returns = [{{ name = "removed", type = "integer" }}]
+
+[retention.rollup]
+statement = '''
+INSERT OR {conflict} INTO buckets
+SELECT site, zone, sensor, time / :width * :width, count(*), min(value), max(value) {wrong}, sum(value)
+FROM measurements WHERE time >= :from AND time < :to GROUP BY 1, 2, 3, 4
+'''
+
+[retention.rollup_rows]
+statement = "SELECT site, zone, sensor, start, n, low, high, total FROM buckets"
+"""
+
+PLANTED = {
+    "right": {},
+    "too_much": {"shift": f"+ {DAY_US}"},
+    "too_little": {"shift": f"- {DAY_US}"},
+    "wrong_max": {"wrong": "+ 1.0"},
+}
+
+
+def run(
+    cli: Cli, folder: Path, targets: list[tuple[str, str]], lookback: str = "", exit_code: int = 0
+) -> tuple[Outcome, dict[str, Any]]:
+    listed = "".join(f'\n[[target]]\nurl = "{url}"\nschema = "{schema}"\n' for url, schema in targets)
+    file = folder / "experiment.toml"
+    file.write_text(EXPERIMENT.format(targets=listed, lookback=lookback), encoding="utf-8")
+    ended = cli("run", file, "--out", folder / "out", "--no-open")
+    assert ended.exit_code == exit_code, ended.err
+    return ended, json.loads((folder / "out" / "summary.json").read_text(encoding="utf-8"))
+
+
+def accounts_of(summary: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """The accounts of the only write of each variant, by the last part of its id."""
+    found = {}
+    for variant, checks in summary["result"]["contents"].items():
+        (found[variant.rpartition("-")[2]],) = checks["accounting"]
+    return found
+
+
+def test_an_action_covers_what_came_since_the_last_one_and_before_it_as_far_as_its_lookback() -> None:
+    retention = Retention.model_validate({"span": "30d", "keep": "7d", "rollup": {"interval": "1h", "lookback": "2d"}})
+    first = 100 * DAY_US + microseconds("90m")
+    readings = AcceleratedTime(retention, first, step_us=microseconds("1h"), pace=1.0)
+    assert readings.origin_us == 100 * DAY_US + microseconds("1h")
+    # Day 101 begins 22.5 readings later.
+    assert readings.next_action(22) is None
+    action = readings.next_action(23)
+    assert action is not None
+    assert (action.time_us, action.from_us, action.to_us, action.before_us) == (
+        101 * DAY_US,
+        readings.origin_us,
+        101 * DAY_US,
+        94 * DAY_US,
+    )
+    assert readings.next_action(23) is None
+    readings.note_rolled_up(action)
+    # Of days that came meanwhile, the last one does it. It begins two days before the one before ended, if there was anything yet.
+    action = readings.next_action(23 + 4 * 24)
+    assert action is not None
+    assert (action.time_us, action.from_us, action.to_us, action.before_us) == (
+        105 * DAY_US,
+        readings.origin_us,
+        105 * DAY_US,
+        98 * DAY_US,
+    )
+    # It fails: what it should have rolled up is left to the next one.
+    assert (readings.last_action(23 + 4 * 24).from_us, readings.last_action(23 + 4 * 24).before_us) == (
+        readings.origin_us,
+        98 * DAY_US,
+    )
+    readings.note_rolled_up(action)
+    action = readings.next_action(23 + 5 * 24)
+    assert action is not None
+    assert (action.time_us, action.from_us) == (106 * DAY_US, 103 * DAY_US)
+    readings.note_rolled_up(action)
+    last = readings.last_action(23 + 5 * 24)
+    assert (last.from_us, last.before_us) == (104 * DAY_US, 99 * DAY_US)
+    assert last.to_us > readings.now_us(23 + 5 * 24)
+
+
+def test_times_go_on_by_the_span_also_where_readings_are_sent_again() -> None:
+    retention = Retention(span="30d", keep="7d")
+    for pace in (1.0, 0.95, 1.02):
+        step = step_us(retention, 10_000, pace)
+        assert step % 1000 == 0
+        assert AcceleratedTime(retention, 0, step, pace).now_us(10_000) == pytest.approx(30 * DAY_US, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"retention": {"span": "7d", "keep": "7d"}}, "expected more than keep"),
+        (
+            {"retention": {"span": "30d", "keep": "7d", "every": "90m", "rollup": {"interval": "1h"}}},
+            "every: expected a multiple of rollup.interval",
+        ),
+        ({"retention": {"span": "30d", "keep": "7d", "rollup": {"interval": "7m"}}}, "a day is no multiple of 7m"),
+        ({"retention": {"span": "30d", "keep": "7d", "rollup": {"interval": "1h", "lookback": "8d"}}}, "rollup.lookback"),
+        ({"retention": {"span": "300d", "keep": "7d", "every": "1m"}}, "expected at most 10,000"),
+        ({"repetitions": 3}, "expected 1 with retention"),
+        ({"warmup": "1s"}, 'expected "0" with retention'),
+        ({"operations": None, "duration": "2s"}, "expected operations, or schedule.rate and duration"),
+        ({"log": "none"}, "record of each operation"),
+    ],
+)
+def test_what_cannot_be_is_refused(changes: dict[str, Any], says: str) -> None:
+    keys = {
+        "mix": {"insert_reading": 1},
+        "operations": 100,
+        "repetitions": 1,
+        "retention": {"span": "30d", "keep": "7d"},
+        **changes,
+    }
+    with pytest.raises(ValidationError, match=says):
+        Workload.model_validate(keys)
+
+
+@pytest.mark.parametrize(
+    ("schema", "lookback", "says"),
+    [
+        ("star", "", "does not say how readings expire in sqlite-star"),
+        ("schema.toml", "", "keeps no rollup"),
+        ("unit.toml", "", "workload.retention.keep"),
+        ("wrong.toml", "", "line 25, retention.expire: the operation has no parameter :befor"),
+    ],
+)
+def test_schemas_that_cannot_do_it_are_refused_before_anything_is_written(
+    cli: Cli, tmp_path: Path, schema: str, lookback: str, says: str
+) -> None:
+    whole = SCHEMA.format(shift="", conflict="REPLACE", wrong="")
+    without = whole[: whole.index("[retention.rollup]")].replace('rolls_up_by = "INSERT … SELECT"', "")
+    (tmp_path / "schema.toml").write_text(without, encoding="utf-8")
+    (tmp_path / "unit.toml").write_text(whole.replace("[retention]", '[retention]\nunit = "5 days"'), encoding="utf-8")
+    (tmp_path / "wrong.toml").write_text(whole.replace("time < :before", "time < :befor"), encoding="utf-8")
+    file = tmp_path / "experiment.toml"
+    file.write_text(
+        EXPERIMENT.format(targets=f'\n[[target]]\nurl = "sqlite"\nschema = "{schema}"\n', lookback=lookback), encoding="utf-8"
+    )
+    ended = cli("run", file, "--out", tmp_path / "out", "--no-open")
+    assert ended.exit_code == 2
+    assert says in ended.err.replace("\n", " ")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    """One run of each planted schema under the same writes."""
+    from tests.conftest import run_main
+
+    folder = tmp_path_factory.mktemp("planted")
+    for name, words in PLANTED.items():
+        text = SCHEMA.format(**{"shift": "", "conflict": "REPLACE", "wrong": "", **words})
+        (folder / f"{name}.toml").write_text(text, encoding="utf-8")
+    targets = "".join(f'\n[[target]]\nurl = "sqlite"\nschema = "{name}.toml"\n' for name in PLANTED)
+    (folder / "experiment.toml").write_text(EXPERIMENT.format(targets=targets, lookback=""), encoding="utf-8")
+    run_main(("run", folder / "experiment.toml", "--out", folder / "out", "--no-open"))
+    return folder, json.loads((folder / "out" / "summary.json").read_text(encoding="utf-8"))
+
+
+def test_what_expired_and_was_rolled_up_rightly_is_found_to_be_right(planted: tuple[Path, dict[str, Any]]) -> None:
+    of_write = accounts_of(planted[1])["right"]
+    retention = of_write["retention"]
+    rollup = retention["rollup"]
+    assert (of_write["lost"], retention["not_expired"]) == (0, 0)
+    assert retention["kept"] > 100
+    # More than was written: what was loaded expired, too.
+    assert retention["expired"] > of_write["readings"] > retention["kept"]
+    assert rollup["rows"] == rollup["right"] > 500
+    assert (rollup["missing"], rollup["differ"], rollup["extra"], rollup["by_late"], rollup["undecided"]) == (0, 0, 0, 0, 0)
+
+
+def test_a_rollup_that_does_not_look_back_lacks_late_readings_and_nothing_else(cli: Cli, tmp_path: Path) -> None:
+    ended, summary = run(cli, tmp_path, [("sqlite", "natural")], lookback=', lookback = "1h"')
+    (of_write,) = accounts_of(summary).values()
+    rollup = of_write["retention"]["rollup"]
+    assert rollup["by_late"] == rollup["missing"] + rollup["differ"] + rollup["extra"] > 0
+    assert (of_write["lost"], of_write["retention"]["not_expired"]) == (0, 0)
+    # How far to look back is the user's choice.
+    assert summary["answers_equal"] is True
+    assert "all of them by late readings" in ended.out
+    assert "all of them by late readings" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+
+
+def test_what_is_removed_too_early_is_lost_and_what_is_removed_too_late_is_still_there(
+    planted: tuple[Path, dict[str, Any]],
+) -> None:
+    accounts = accounts_of(planted[1])
+    assert accounts["too_much"]["lost"] > 0 == accounts["too_much"]["retention"]["not_expired"]
+    assert accounts["too_little"]["retention"]["not_expired"] > 0 == accounts["too_little"]["lost"]
+    # A day of thirty, of which three quarters of a thousand operations are writes.
+    assert accounts["too_little"]["retention"]["not_expired"] == pytest.approx(25, abs=15)
+    for name, says in (
+        ("too_much", "it was acknowledged, and is not there"),
+        ("too_little", "it is older than what is kept, and is there"),
+    ):
+        (checks,) = (checks for variant, checks in planted[1]["result"]["contents"].items() if variant.endswith(name))
+        assert any(problem["problem"].startswith(says) for problem in checks["problems"])
+    assert planted[1]["answers_equal"] is False
+
+
+def test_a_rollup_that_computes_wrongly_is_not_explained_by_late_readings(planted: tuple[Path, dict[str, Any]]) -> None:
+    rollup = accounts_of(planted[1])["wrong_max"]["retention"]["rollup"]
+    assert rollup["differ"] == rollup["rows"] > 0
+    assert rollup["by_late"] == 0
+    (checks,) = (checks for variant, checks in planted[1]["result"]["contents"].items() if variant.endswith("wrong_max"))
+    assert checks["problems"][0]["problem"].startswith("the row of the rollup has other values")
+
+
+def test_actions_sizes_and_latencies_beside_them_are_kept_and_shown(planted: tuple[Path, dict[str, Any]]) -> None:
+    folder, summary = planted
+    result = read_comparison(folder / "out")
+    ((variant, (only,)),) = ((name, runs) for name, runs in result.runs.items() if name.endswith("right"))
+    events = read_retention(only.folder)
+    assert events is not None
+    assert {event.kind for event in events} == {SIZE, ROLLUP, EXPIRE}
+    assert all(event.start_ns <= event.end_ns for event in events)
+    # SQLite may be locked when its size is wanted; an action waits for the lock.
+    assert [event.error for event in events if event.kind != SIZE and event.error] == []
+    assert [event.is_last for event in events if event.kind == EXPIRE][-1] is True
+    actions = [event for event in events if event.kind != SIZE]
+    assert [event.kind for event in actions] == [ROLLUP, EXPIRE] * (len(actions) // 2)
+    of = summary["result"]["retention"][variant]
+    assert [action["count"] for action in of["actions"]] == [len(actions) // 2 - 1] * 2
+    assert of["actions"][0]["count"] >= 2
+    # Everything that is gone was removed by these actions, and each says how much it was.
+    assert of["actions"][1]["removed"] == accounts_of(summary)["right"]["retention"]["expired"]
+    writes = next(beside for beside in of["latency"] if beside["operation"] == "insert_reading")
+    assert writes["beside"] > 0 < writes["others"]
+    noted = only.table("events")
+    assert noted is not None
+    assert noted["name"].to_pylist().count("expire begins") == of["actions"][1]["count"]
+    page = (folder / "out" / "report.html").read_text(encoding="utf-8")
+    assert "What expired, and what did that cost?" in page
+    charts = {file.stem for file in (folder / "out" / "charts").glob("*.svg")}
+    assert {"retention-size", "retention-latency-insert_reading", "retention-latency-get_sensor_data"} <= charts
+
+
+def test_postgresql_drops_partitions_or_deletes_rows_and_has_the_same_left(
+    cli: Cli, lab_servers: LabServers, tmp_path: Path
+) -> None:
+    lab_servers.start("postgresql")
+    ended, summary = run(cli, tmp_path, [("lab:postgresql", "natural"), ("lab:postgresql", "daily")])
+    accounts = accounts_of(summary)
+    assert accounts.keys() == {"natural", "daily"}
+    for of_write in accounts.values():
+        retention = of_write["retention"]
+        assert (of_write["lost"], retention["not_expired"]) == (0, 0)
+        assert retention["rollup"]["right"] == retention["rollup"]["rows"] > 0
+    assert accounts["natural"]["retention"] == accounts["daily"]["retention"]
+    by = {variant.rpartition("-")[2]: of for variant, of in summary["result"]["retention"].items()}
+    assert {action["failed"] for of in by.values() for action in of["actions"]} == {0}
+    assert by["natural"]["actions"][1]["removed"] == accounts["natural"]["retention"]["expired"]
+    assert by["daily"]["actions"][1]["removed"] is None
+    assert "each as it must be" in ended.out
+
+
+def test_a_materialized_view_of_clickhouse_has_late_readings_at_once(cli: Cli, tmp_path: Path) -> None:
+    _, summary = run(cli, tmp_path, [("chdb", "rolled_up")])
+    (of_write,) = accounts_of(summary).values()
+    assert (of_write["lost"], of_write["retention"]["not_expired"]) == (0, 0)
+    assert of_write["retention"]["rollup"]["right"] == of_write["retention"]["rollup"]["rows"] > 0
+    (of,) = summary["result"]["retention"].values()
+    assert of["is_kept_by_database"] is True
+    assert [action["kind"] for action in of["actions"]] == ["expire"]
