@@ -1,6 +1,6 @@
 """Retention and rollups while readings were written: what is there afterwards, what the actions cost, and the size over time."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import altair as alt
@@ -38,7 +38,7 @@ def retention_section(summary: ComparisonSummary, result: ComparisonResult) -> S
     found = summary.result.retention
     if not found:
         return None
-    wanted = summary.result.workload.get("retention") or {}
+    wanted: Mapping[str, object] = summary.result.workload.get("retention") or {}
     text = (
         f"The times of the readings went on by {wanted.get('span')} in the run. Each {wanted.get('every')} of that time, an action rolled up what had come "
         f"since, and what had come late, and then had readings expire that were older than {wanted.get('keep')}. Afterwards, with everything arrived, "
@@ -244,7 +244,7 @@ def _intervals(result: ComparisonResult, variant: str, operation: str) -> list[I
 
 def _marks(actions: Sequence[ActionRow], variants: list[str]) -> alt.Chart:
     """A line up and down where each action began."""
-    return (
+    marks: alt.Chart = (
         charts.of_variants(actions)
         .mark_rule(strokeWidth=1, opacity=0.45)
         .encode(
@@ -259,6 +259,7 @@ def _marks(actions: Sequence[ActionRow], variants: list[str]) -> alt.Chart:
             ],
         )
     )
+    return marks
 
 
 def _drawn_sizes(sizes: Sequence[SizeRow], actions: Sequence[ActionRow], variants: list[str], last_s: float) -> ChartSpec:
