@@ -1,9 +1,12 @@
 """What a workload with a delivery, or with markers of freshness, needs of its operations and of the schemas of its variants."""
 
+from typing import get_args
+
 from sensorbench.errors import UsageError
 from sensorbench.runner.comparison import Comparison
 from sensorbench.runner.variants import Variant
 from sensorbench.schemas import Operations
+from sensorbench.schemas.schema_file import DuplicateRule
 
 
 def streamed_writes(operations: Operations, names: list[str]) -> list[str]:
@@ -46,9 +49,10 @@ def _check_variant(variant: Variant, operations: Operations, writes: list[str], 
         if variant.answers(write):
             _check_can(variant, str(operations.operation[write].read_by), "workload.delivery")
             if sends_again and variant.schema.duplicate_rule is None:
+                expected = " or ".join(f'"{rule}"' for rule in get_args(DuplicateRule))
                 raise UsageError(
                     f"workload.delivery.duplicates: {variant.schema.path} does not say which of several writes of one reading counts; "
-                    f'add duplicates = "last", "first", "both" or "highest" to it'
+                    f"add duplicates = {expected} to it"
                 )
 
 
