@@ -515,4 +515,4 @@ def test_a_setting_of_the_server_may_have_another_rule() -> None:
     loaded = load_schema("by_sensor", operations="sensors", database="victoriametrics")
     assert loaded.duplicate_rule == "both"
     assert [loaded.duplicate_rule_at(settings) for settings in ({}, {"dedup.minScrapeInterval": "0s"})] == ["both", "both"]
-    assert loaded.duplicate_rule_at({"dedup.minScrapeInterval": "1ms"}) == "highest"
+    assert loaded.duplicate_rule_at({"dedup.minScrapeInterval": "1ms"}) == "any"
