@@ -2,7 +2,7 @@
 
 A fifth of the readings comes late and one in twenty comes again with another value, of which the last counts. Each size is a run of its own in a process of
 its own, whose memory is looked at while readings are written, while they are accounted for, and until the report is there. The target is a file of
-SQLite, whose memory does not grow; `--target` names another one, such as a server of the lab.
+SQLite, in the same process, whose cache is small; `--target` names another one, such as a server of the lab.
 """
 
 import argparse

@@ -4,8 +4,8 @@ What was delivered is known without asking: the parameters of each write are a f
 sent, when it ended and how. DuckDB makes of it what must be there (`accounting_queries.py`). The database is then read whole, in ranges of time of each
 series, and compared by number of rows and sum of their hashes; where a range differs, each of its readings is read by itself.
 
-Memory does not grow with the number of readings. Deliveries lie in a database on disk, sorted by reading, which spills; what must be there is made of a part
-of the readings at a time, read, compared and added up.
+Deliveries lie in a database on disk, sorted by reading, which spills; what must be there is made of a part of the readings at a time, read, compared and
+added up, so that DuckDB's limit of memory is enough for any number of them.
 """
 
 import json
