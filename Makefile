@@ -35,7 +35,7 @@ without_python = failed=0; $(call part,lint,$(MAKE) lint) $(call part,Rust tests
 # $(call tests_without_servers,MARKERS): these Python tests.
 tests_without_servers = $(call part,Python tests without servers,$(PYTEST) $(CHECK_WORKERS) -m "not server and not cluster$(1)" $(ARGS))
 
-.PHONY: help quickstart setup check test test-clusters lint lint-rust lint-python docs docs-outputs bench evidence evidence-pages bench-clients bench-generators bench-report bench-replay bench-replay-memory bench-claims bench-history clean format test-rust test-python lock schemas docs-lists wheel notebook
+.PHONY: help quickstart setup check test test-clusters lint lint-rust lint-python docs docs-outputs bench evidence evidence-pages bench-clients bench-generators bench-report bench-replay bench-replay-memory bench-accounting bench-claims bench-history clean format test-rust test-python lock schemas docs-lists wheel notebook
 
 help: ## list these commands
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
@@ -114,6 +114,9 @@ bench-replay: setup ## measure how late a replay of a million recorded statement
 
 bench-replay-memory: setup ## measure the memory that importing, describing and replaying 20 million statements takes (ARGS="--statements 5000000")
 	@$(PYTHON) -m benches.long_trace $(ARGS)
+
+bench-accounting: setup ## measure the memory and time of accounting for a million to 100 million acknowledged readings (ARGS="--readings 1000000")
+	@$(PYTHON) -m benches.accounting $(ARGS)
 
 bench-claims: setup ## simulate how often the verdict of each claim errs, and write the table of that (an hour)
 	@$(PYTHON) -m benches.claims $(ARGS)

@@ -14,6 +14,7 @@ from sensorbench.results import read_comparison
 from sensorbench.studies import STUDIES
 from tests.conftest import Cli
 from tests.servers import LabServers
+from tests.streams import AGAIN, check_rules, schemas_with_a_rule
 
 # The study over all servers takes four minutes alone on two cores, and shares them with the other worker's tests.
 pytestmark = pytest.mark.timeout(1200)
@@ -171,6 +172,37 @@ def test_no_password_reaches_results(study: Path, lab_servers: LabServers) -> No
         if file.is_file():
             content = file.read_bytes()
             assert not any(password in content for password in passwords), file
+
+
+# The dialects of servers that take a stream.
+STREAMED = {
+    "cassandra": "cassandra",
+    "clickhouse": "clickhouse",
+    "hbase": "hbase",
+    "influxdb": "influxdb",
+    "iotdb": "iotdb",
+    "mariadb": "mysql",
+    "opentsdb": "opentsdb",
+    "postgresql": "postgresql",
+    "prometheus": "prometheus",
+    "redis": "redis",
+    "victoriametrics": "victoriametrics",
+}
+# Of what is sent again, these refuse some with an error, or all.
+REFUSES = {"mariadb", "postgresql", "prometheus"}
+
+
+@pytest.mark.parametrize("server", STREAMED)
+def test_streams_are_accounted_for_by_the_rule_of_each_schema(
+    cli: Cli, lab_servers: LabServers, tmp_path: Path, server: str
+) -> None:
+    lab_servers.start(server)
+    schemas = schemas_with_a_rule(STREAMED[server])
+    # Row keys have a salt or not for all of a server's data.
+    targets = [(f"lab:{server}?namespace=sensorbench_streams_{name}", name) for name in schemas if name != "salted"]
+    accounts = check_rules(cli, tmp_path, targets)
+    refused = {of_write["unknown"] for of_write in accounts.values()}
+    assert all(0 < unknown <= AGAIN for unknown in refused) if server in REFUSES else refused == {0}
 
 
 def test_what_sensorbench_did_not_create_is_not_touched(

@@ -19,6 +19,7 @@ from sensorbench.runner.versions import check_version, lab_takes
 from sensorbench.schemas import load_schema
 from tests.conftest import TEST_OWNER, Cli
 from tests.contract import keeps_the_contract
+from tests.streams import check_rules
 
 SMALL = ("--dataset", "beijing-air-quality", "--scale", "0.003", "--operations", "40", "--repetitions", "1")
 SENSORS = ("by_time", "daily_peaks", "natural", "projected", "replacing", "typed")
@@ -62,6 +63,12 @@ def test_readings_give_the_answers_of_duckdb(cli: Cli, tmp_path: Path) -> None:
     assert told["description"]["database"] == "chDB"
     assert told["description"]["version"] == chdb.SOFTWARE.version
     assert 0 < sum(told["size"]["parts"].values()) <= told["size"]["total_bytes"]
+
+
+def test_streams_are_accounted_for_by_the_rule_of_each_schema_of_current_versions(cli: Cli, tmp_path: Path) -> None:
+    targets = [(f"chdb:{tmp_path / name}", name) for name in ("daily_peaks", "projected", "typed")]
+    accounts = check_rules(cli, tmp_path, targets)
+    assert [of_write["rule"] for of_write in accounts.values()] == ["last", "both", "both"]
 
 
 def test_what_was_acknowledged_outlives_a_process_that_is_killed(tmp_path: Path) -> None:

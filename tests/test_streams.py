@@ -24,8 +24,10 @@ from sensorbench.results.freshness import measured_markers, read_markers
 from sensorbench.results.summary.accounting import Rule
 from sensorbench.runner import Workload
 from sensorbench.runner.freshness import MarkerPlace
-from sensorbench.verification.accounting import GROUP, RIGHT, WORD, expect
+from sensorbench.verification import accounting
+from sensorbench.verification.accounting_queries import GROUP, RIGHT, WORD, expect
 from tests.conftest import Cli, Outcome
+from tests.streams import WRONG, check_rules
 
 EXPERIMENT = """
 dataset = "beijing-air-quality"
@@ -121,9 +123,6 @@ def run_of(folder: Path) -> RunResult:
     return only
 
 
-WRONG = ("lost", "wrong_winners", "extra", "other_values", "unanswered", "unexamined", "unstable")
-
-
 def test_every_acknowledged_reading_is_there_when_the_last_write_counts(cli: Cli, tmp_path: Path) -> None:
     schema(tmp_path, 'duplicates = "last"')
     of_write, summary = accounted(cli, tmp_path)
@@ -183,6 +182,8 @@ def test_duplicates_that_are_kept_are_too_many_where_one_should_count(cli: Cli, 
         ("both", {"key": "", "on_conflict": ""}),
         ("first", {"on_conflict": "ON CONFLICT DO NOTHING"}),
         ("highest", {"on_conflict": "ON CONFLICT DO UPDATE SET value = max(value, excluded.value)"}),
+        ("distinct", {"key": KEY.replace("time)", "time, value)"), "on_conflict": "ON CONFLICT DO NOTHING"}),
+        ("any", {"on_conflict": "ON CONFLICT DO UPDATE SET value = iif(random() > 0, value, excluded.value)"}),
     ],
 )
 def test_each_rule_is_verified(cli: Cli, tmp_path: Path, rule: str, more: dict[str, str]) -> None:
@@ -192,7 +193,32 @@ def test_each_rule_is_verified(cli: Cli, tmp_path: Path, rule: str, more: dict[s
     assert of_write["again"] == 200
 
 
-@pytest.mark.parametrize("variant", ["sqlite natural", "duckdb by_time", "duckdb natural", "duckdb keyed"])
+def test_readings_are_accounted_for_some_at_a_time_as_all_at_once(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Parts begin and end within a series.
+    loses = """'''
+    CREATE TRIGGER loses BEFORE INSERT ON measurements WHEN NEW.time > 1362398400000000 AND (NEW.time / 3600000000) % 41 = 7
+    BEGIN SELECT RAISE(IGNORE); END'''"""
+    found = []
+    for name, part in (("whole", accounting._PART), ("parts", 70)):
+        folder = tmp_path / name
+        folder.mkdir()
+        monkeypatch.setattr(accounting, "_PART", part)
+        monkeypatch.setattr(accounting, "_ALIKE", 1)
+        schema(folder, 'duplicates = "last"', created=loses, on_conflict="ON CONFLICT DO NOTHING")
+        of_write, _ = accounted(cli, folder, exit_code=1, writes=400)
+        assert len(of_write["lateness"].pop("rows")) == len(of_write["lateness"].pop("time_s")) == 3
+        # Of two clients that met either may have been first.
+        assert 5 < of_write.pop("wrong_winners") <= 20
+        for key in ("lateness", "undecided", "segments", "unstable"):
+            of_write.pop(key)
+        found.append(of_write)
+    assert found[0] == found[1]
+    assert found[0]["lost"] > 2
+
+
+@pytest.mark.parametrize("variant", ["sqlite natural", "duckdb by_time", "duckdb natural", "duckdb keyed", "fjall by_sensor"])
 def test_the_rules_of_shipped_schemas_are_those_of_the_database(cli: Cli, tmp_path: Path, variant: str) -> None:
     url, shipped = variant.split()
     of_write, _ = accounted(cli, tmp_path, url=url, shipped=shipped, writes=600)
@@ -201,6 +227,18 @@ def test_the_rules_of_shipped_schemas_are_those_of_the_database(cli: Cli, tmp_pa
     refused = of_write["rule"] == "first"
     assert of_write["unknown"] == (30 if refused else 0)
     assert of_write["again"] == (0 if refused else 30)
+
+
+def test_the_rules_of_the_starter_set_are_those_of_the_database(cli: Cli, tmp_path: Path) -> None:
+    targets = [
+        ("sqlite", "by_sensor"),
+        ("sqlite", "by_time"),
+        ("duckdb", "by_sensor"),
+        ("duckdb", "by_time"),
+        ("fjall", "by_sensor"),
+    ]
+    accounts = check_rules(cli, tmp_path, targets, operations="starter")
+    assert [of_write["rule"] for of_write in accounts.values()] == ["first", "both", "both", "both", "last"]
 
 
 def test_series_that_come_and_go_are_delivered_and_found(cli: Cli, tmp_path: Path) -> None:
@@ -234,12 +272,14 @@ def outcomes(rule: Rule, deliveries: list[tuple[int, int, int, bool]]) -> set[tu
                     continue
                 values = [deliveries[number][2] for number in order]
                 kept = {
-                    "last": values[-1:],
-                    "first": values[:1],
-                    "both": sorted(values),
-                    "highest": [max(values)] if values else [],
+                    "last": [values[-1:]],
+                    "first": [values[:1]],
+                    "both": [sorted(values)],
+                    "highest": [[max(values)] if values else []],
+                    "distinct": [sorted(set(values))],
+                    "any": [[value] for value in values] or [[]],
                 }
-                found.add(tuple(kept[rule]))
+                found.update(map(tuple, kept[rule]))
     return found
 
 
@@ -257,7 +297,7 @@ def accounts() -> Iterator[duckdb.DuckDBPyConnection]:
 HASHES = {1: 2**63 + 11, 2: 2**62 + 5, 3: 17}
 
 
-@pytest.mark.parametrize("rule", ["last", "first", "both", "highest"])
+@pytest.mark.parametrize("rule", ["last", "first", "both", "highest", "distinct", "any"])
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(delivery, min_size=1, max_size=4))
 def test_what_may_be_there_is_what_some_order_of_the_deliveries_leaves(
@@ -279,7 +319,7 @@ def test_what_may_be_there_is_what_some_order_of_the_deliveries_leaves(
         values
         for size in range(len(deliveries) + 1)
         # Of several deliveries of unknown outcome that add up only the number of rows is known.
-        if rule != "both" or size in {min(sizes), min(sizes) + 1, max(sizes)}
+        if rule not in {"both", "distinct"} or size in {min(sizes), min(sizes) + 1, max(sizes)}
         for values in itertools.combinations_with_replacement((1, 2, 3), size)
     ]
     found = ", ".join(
@@ -287,7 +327,7 @@ def test_what_may_be_there_is_what_some_order_of_the_deliveries_leaves(
         for number, values in enumerate(every)
     )
     is_right = accounts.execute(
-        f"SELECT number, {RIGHT.format(word=WORD)}, is_sure FROM expected, (VALUES {found}) given(number, found_rows, found_hash)"
+        f"SELECT number, {RIGHT}, is_sure FROM expected, (VALUES {found}) given(number, found_rows, found_hash)"
     ).fetchall()
     assert {every[number] for number, right, _ in is_right if right} == possible & set(every)
     assert not is_right[0][2] or len(possible) == 1
@@ -467,3 +507,12 @@ def test_a_rule_for_each_value_of_a_parameter_is_needed(tmp_path: Path) -> None:
     loaded = load_schema(str(schema(tmp_path, rules)), operations="sensors", database="sqlite")
     assert loaded.duplicate_rule == "both"
     assert loaded.with_parameters({"keys": "dedup"}).duplicate_rule == "last"
+
+
+def test_a_setting_of_the_server_may_have_another_rule() -> None:
+    from sensorbench.schemas import load_schema
+
+    loaded = load_schema("by_sensor", operations="sensors", database="victoriametrics")
+    assert loaded.duplicate_rule == "both"
+    assert [loaded.duplicate_rule_at(settings) for settings in ({}, {"dedup.minScrapeInterval": "0s"})] == ["both", "both"]
+    assert loaded.duplicate_rule_at({"dedup.minScrapeInterval": "1ms"}) == "any"

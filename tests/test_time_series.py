@@ -26,6 +26,7 @@ from sensorbench.runner.variants import Variant
 from sensorbench.verification import history
 from tests.conftest import TEST_OWNER, Cli
 from tests.servers import LabServers
+from tests.streams import check_rules
 
 POINTS = {
     "create": {"points": {"t": {"tags": ["sensor"], "fields": ["value"]}}},
@@ -181,7 +182,9 @@ def test_victoriametrics_loses_what_it_has_acknowledged_when_it_is_killed(lab_ho
     lab.down("killed")
 
 
-def test_with_deduplication_victoriametrics_keeps_one_of_several_points_of_one_time(lab_home: Path) -> None:
+def test_with_deduplication_victoriametrics_keeps_one_of_several_points_of_one_time(
+    cli: Cli, lab_home: Path, tmp_path: Path
+) -> None:
     lab.up(lab.ServerSpec("victoriametrics", name="deduplicates", settings={"dedup.minScrapeInterval": "1ms"}))
     target = Target(lab.url_of(lab.find_instance("deduplicates")))
     target.create(json.dumps(POINTS), "", intent="create", owner=TEST_OWNER.to_json())
@@ -192,6 +195,8 @@ def test_with_deduplication_victoriametrics_keeps_one_of_several_points_of_one_t
     assert (load.rows, target.count("t")) == (4, 2)
     described = json.loads(target.describe())
     assert described["settings"]["dedup.minScrapeInterval"] == "1ms"
+    accounts = check_rules(cli, tmp_path, [("lab:deduplicates", schema) for schema in ("by_sensor", "info")])
+    assert [of_write["rule"] for of_write in accounts.values()] == ["any", "any"]
     lab.down("deduplicates")
 
 

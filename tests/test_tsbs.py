@@ -157,7 +157,8 @@ SERVERS: dict[str, dict[str, tuple[str, ...]]] = {
     "influxdb": {"tsbs_cpu": ("wide",), "tsbs_iot": ("wide",)},
     "iotdb": {"tsbs_cpu": ("wide",), "tsbs_iot": ("wide",)},
     "mariadb": {"tsbs_cpu": ("wide",), "tsbs_iot": ("wide",)},
-    "cassandra": {"tsbs_cpu": ("wide",)},
+    "cassandra": {"tsbs_cpu": ("wide",), "tsbs_iot": ("wide",)},
+    "victoriametrics": {"tsbs_iot": ("wide",)},
 }
 EMBEDDED: dict[str, dict[str, tuple[str, ...]]] = {
     database: {"tsbs_cpu": ("wide", "narrow"), "tsbs_iot": ("wide", "narrow")} for database in ("duckdb", "sqlite")
@@ -167,6 +168,8 @@ INEXPRESSIBLE = {
     ("tsbs_cpu", "victoriametrics"): 16,
     ("tsbs_cpu", "cassandra"): 9,
     ("tsbs_cpu", "influxdb"): 3,
+    ("tsbs_iot", "cassandra"): 14,
+    ("tsbs_iot", "victoriametrics"): 14,
     ("tsbs_iot", "influxdb"): 4,
     ("tsbs_iot", "iotdb"): 4,
 }

@@ -16,6 +16,8 @@ from sensorbench.schemas import shipped_operations, shipped_schemas
 
 # A change of a cluster is measured by requests of articles, with registers beside them.
 _OF_ELASTICITY = {"articles", "registers"}
+# How the summary of a schema ends that no test has run.
+_NOT_RUN = "Not run by this project."
 # What Spark reads databases by: files that name the targets, as part `spark` has them.
 _CONNECTORS = Path(__file__).parents[1] / "spark" / "connectors"
 
@@ -94,18 +96,30 @@ def _duplicate_rules(driver: Database) -> str:
         for schema, file in shipped_schemas(name, driver.dialect).items()
     }
     rules = {schema: rule for schema, file in files.items() if (rule := _rule_in(file))}
+    shown = {schema: f"{schema} (not run)" if _is_not_run(files[schema]) else schema for schema in rules}
     return "; ".join(
-        f"{rule}: {', '.join(schema for schema in rules if rules[schema] == rule)}" for rule in dict.fromkeys(rules.values())
+        f"{rule}: {', '.join(shown[schema] for schema in rules if rules[schema] == rule)}"
+        for rule in dict.fromkeys(rules.values())
     )
 
 
 @cache
 def _rule_in(file: Path) -> str:
     """The rule of a schema file, or one for each value of a parameter; empty where it has none."""
-    rules = tomllib.loads(file.read_text(encoding="utf-8")).get("duplicates", "")
+    content = tomllib.loads(file.read_text(encoding="utf-8"))
+    rules = content.get("duplicates", "")
     if isinstance(rules, str):
-        return rules
+        others = [
+            f"{other['rule']} where the server has {name}" for name, other in content.get("duplicates_by_setting", {}).items()
+        ]
+        return ", ".join([rules, *others])
     return ", ".join(f"{rule} with {name}={value}" for name, of_values in rules.items() for value, rule in of_values.items())
+
+
+@cache
+def _is_not_run(file: Path) -> bool:
+    """Whether a schema file says that no test has run it, so that its rule is what the database's documentation says."""
+    return str(tomllib.loads(file.read_text(encoding="utf-8")).get("summary", "")).endswith(_NOT_RUN)
 
 
 def _changes(driver: Database) -> str:

@@ -13,6 +13,8 @@ _RULES = {
     "first": "the first write counts",
     "both": "all writes are kept",
     "highest": "the highest value counts",
+    "distinct": "each value is kept once",
+    "any": "one of the writes counts",
 }
 
 

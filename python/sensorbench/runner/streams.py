@@ -1,6 +1,7 @@
 """What a workload with a delivery, with markers of freshness, or with retention needs of its operations and of the schemas of its variants."""
 
 from dataclasses import replace
+from typing import get_args
 
 from sensorbench.errors import UsageError
 from sensorbench.runner.comparison import Comparison
@@ -10,6 +11,7 @@ from sensorbench.runner.variants import Variant
 from sensorbench.schemas import Operations
 from sensorbench.schemas.engine_types import DriverStatement
 from sensorbench.schemas.retention import retention_statements
+from sensorbench.schemas.schema_file import DuplicateRule
 
 
 def streamed_writes(operations: Operations, names: list[str]) -> list[str]:
@@ -131,9 +133,10 @@ def _check_variant(variant: Variant, operations: Operations, writes: list[str], 
         if variant.answers(write):
             _check_can(variant, str(operations.operation[write].read_by), "workload.delivery")
             if sends_again and variant.schema.duplicate_rule is None:
+                expected = " or ".join(f'"{rule}"' for rule in get_args(DuplicateRule))
                 raise UsageError(
                     f"workload.delivery.duplicates: {variant.schema.path} does not say which of several writes of one reading counts; "
-                    f'add duplicates = "last", "first", "both" or "highest" to it'
+                    f"add duplicates = {expected} to it"
                 )
 
 

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -100,9 +100,7 @@ class Schema:
     @property
     def digest(self) -> str:
         """SHA-256 of what the file does: tables, loading and operations, whatever its name, comments and order of keys are."""
-        said = self.file.model_dump(
-            mode="json", by_alias=True, exclude_defaults=True, exclude={"summary", "duplicates", "retention"}
-        )
+        said = self.file.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude=_SAID_ALONE)
         return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
     def with_parameters(self, changes: dict[str, ParameterValue]) -> "Schema":
@@ -228,6 +226,13 @@ class Schema:
         if not isinstance(rules, dict):
             return rules
         return next(of_values[str(self.parameters[name])] for name, of_values in rules.items())
+
+    def duplicate_rule_at(self, settings: Mapping[str, str]) -> DuplicateRule | None:
+        """Which of several writes of one reading is there afterwards on a server with these settings, by their names in its description."""
+        for name, other in self.file.duplicates_by_setting.items():
+            if settings.get(name, other.default) != other.default:
+                return other.rule
+        return self.duplicate_rule
 
     def loaded_columns(self, workbench: "duckdb.DuckDBPyConnection") -> dict[str, dict[str, ValueType]]:
         """The columns of each table that is filled, as they are loaded. Raises UsageError for a query that does not work."""
@@ -470,6 +475,8 @@ class Schema:
 
 
 _PLACE = re.compile(PLACE)
+# What a file says of itself, and does not do.
+_SAID_ALONE = {"summary", "duplicates", "duplicates_by_setting", "retention"}
 
 
 def joined(first: Statement, second: Statement) -> Statement:

@@ -36,8 +36,9 @@ Promises = Literal[
 ]
 
 
-# Which of several deliveries of one reading counts: the one that was written last, or first, or all of them, or the one with the greatest value.
-DuplicateRule = Literal["last", "first", "both", "highest"]
+# Which of several deliveries of one reading counts: the one that was written last, or first, or all of them, or the one with the greatest value; each
+# value once; or one of them, and nobody knows which.
+DuplicateRule = Literal["last", "first", "both", "highest", "distinct", "any"]
 
 
 def _of_encoding(encoding: str) -> str:
@@ -300,6 +301,13 @@ class SchemaRetention(toml_file.FileModel):
         return self
 
 
+class RuleBySetting(toml_file.FileModel):
+    """The rule for duplicates of a server whose setting is not the default."""
+
+    default: str = Field(description="The setting's default, as the target's description has it.")
+    rule: DuplicateRule = Field(description="Which of several writes of one reading is there where the setting is another.")
+
+
 class SchemaFile(toml_file.FileModel):
     """A schema file."""
 
@@ -315,7 +323,11 @@ class SchemaFile(toml_file.FileModel):
     lists: dict[str, Names] = Field(default={}, exclude=True, description=LISTS_DESCRIPTION)
     duplicates: DuplicateRule | dict[str, dict[str, DuplicateRule]] | None = Field(
         default=None,
-        description="Which of several writes of one reading is there afterwards: the `last` or the `first`, `both`, or the one with the `highest` value; one rule, or rules by the values of a parameter. A run with `delivery.duplicates` verifies it.",
+        description="Which of several writes of one reading is there afterwards: the `last` or the `first`, `both`, the one with the `highest` value, each `distinct` value, or `any` one of them; one rule, or rules by the values of a parameter. A run with `delivery.duplicates` verifies it.",
+    )
+    duplicates_by_setting: dict[str, RuleBySetting] = Field(
+        default={},
+        description="Other rules than `duplicates`, of servers with other settings than the default: by the setting's name, as the target's description has it.",
     )
     parameters: dict[str, ParameterChoice] = Field(
         default={}, description="What may be varied, by name; `${NAME}` stands for it."

@@ -1,13 +1,19 @@
 """Exact accounting: every reading that a database acknowledged is there at the end, once or as often as its rule for duplicates says.
 
 What was delivered is known without asking: the parameters of each write are a function of the plan and its number, and the log says when it was
-sent, when it ended and how. DuckDB makes of it what must be there. The database is then read whole, in ranges of time of each series, and compared by
-number of rows and sum of their hashes; where a range differs, each of its readings is read by itself. Nothing is held in memory but one batch:
-all else lies in a database on disk.
+sent, when it ended and how. DuckDB makes of it what must be there (`accounting_queries.py`). The database is then read whole, in ranges of time of each
+series, and compared by number of rows and sum of their hashes; where a range differs, each of its readings is read by itself.
+
+Deliveries lie in a database on disk, sorted by reading, which spills; what must be there is made of a part of the readings at a time, read, compared and
+added up, so that DuckDB's limit of memory is enough for any number of them.
 """
 
+import json
+import math
+import os
 import tempfile
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -23,128 +29,79 @@ from sensorbench.dataset import Dataset
 from sensorbench.results import RunResult
 from sensorbench.results.engine_plan import EnginePlan
 from sensorbench.results.freshness import read_markers
-from sensorbench.results.summary.accounting import Lateness, RetentionAccounting, RollupAccounting, Rule, StreamAccounting
+from sensorbench.results.summary.accounting import Lateness, RetentionAccounting, Rule, StreamAccounting
 from sensorbench.results.summary.comparison import AnswerProblem
 from sensorbench.runner import Parameters, as_json
 from sensorbench.schemas import Operation, Operations, Schema
 from sensorbench.schemas.arrow_types import arrow_schema, canonical_table
+from sensorbench.schemas.types import canonical_columns
+from sensorbench.verification.accounting_queries import (
+    CUT,
+    DIFFERENT,
+    GROUP,
+    JUDGE,
+    LATENESS,
+    PLACE,
+    RIGHT,
+    SINGLE,
+    WORD,
+    expect,
+)
 from sensorbench.verification.answers import shown
 from sensorbench.verification.ask_each import ask_each
-from sensorbench.verification.retention import Retained, expire, rolled_up
+from sensorbench.verification.retention import Retained, enter_counted, expire, rolled_up
 
 CONCURRENCY = 16
-# So many deliveries are in memory at a time, and so many ranges are asked for.
-_BATCH, _RANGES = 200_000, 20_000
+# So many deliveries are entered at a time, so many are accounted for at a time, and so many ranges are asked for.
+_BATCH, _PART, _RANGES = 50_000, 250_000, 20_000
 # Readings of a range, at most, and readings of ranges that differ that are looked at one by one.
 _READINGS_OF_A_RANGE, _MAX_EXAMINED = 500, 20_000
-_MEMORY = "512MB"
+# What DuckDB may take. Each thread needs some of it.
+_MEMORY, _MAX_THREADS = "512MB", 4
 _MAX_EXAMPLES = 10
 # Runs have clocks of their own, and follow each other: what happens in one is later than everything in the run before.
 _BETWEEN_RUNS_NS = 10**16
 # What is read of the log.
 _LOG = {"outcome": pa.string(), "start_ns": pa.uint64(), "end_ns": pa.uint64()}
 _Column: TypeAlias = pa.Array | pa.ChunkedArray
-_RULES: tuple[Rule, ...] = ("last", "first", "both", "highest")
-# Sums of hashes are taken modulo 2^64.
-WORD = 18446744073709551616
-
-# What was delivered of each reading.
-GROUP = """
-CREATE TABLE grouped AS
-SELECT {key}, count(*) AS deliveries, count(*) FILTER (WHERE is_ok) AS acknowledged, any_value(hash) AS any_hash,
-  max(start_ns) FILTER (WHERE is_ok) AS last_start_ns, min(end_ns) FILTER (WHERE is_ok) AS first_end_ns,
-  max(ranked) FILTER (WHERE is_ok) AS highest, CAST(coalesce(sum(hash) FILTER (WHERE is_ok), 0) % {word} AS UBIGINT) AS sum_hash
-FROM delivered GROUP BY {key}
+# What may explain what was found; whatever `last` explains is explained by `any`, too.
+_RULES: tuple[Rule, ...] = ("last", "first", "both", "highest", "distinct", "any")
+# Of a part of the readings: what was delivered in runs, the ranges that were read, the readings that were looked at one by one, those that must be gone,
+# and the ranges that differ.
+_SUMS = (
+    """
+    SELECT coalesce(sum(acknowledged), 0) AS acknowledged, coalesce(sum(deliveries - acknowledged), 0) AS unknown,
+      count(*) FILTER (WHERE acknowledged > 0) AS readings, coalesce(sum(greatest(acknowledged - 1, 0)), 0) AS again FROM grouped
+    WHERE coalesce(last_start_ns, 0) >= 0
+    """,
+    """
+    SELECT count(*) AS segments, count(*) FILTER (WHERE found_rows IS NULL) AS unanswered_segments
+    FROM ranges LEFT JOIN found USING (part)
+    """,
+    """
+    SELECT count(*) FILTER (WHERE NOT is_sure) AS undecided,
+      count(*) FILTER (WHERE acknowledged = 0 AND found_rows > 0 AND NOT is_expired) AS unknown_found
+    FROM looked_at
+    """,
+    "SELECT count(*) FILTER (WHERE is_expired) AS expired, count(*) FILTER (WHERE NOT is_expired) AS kept FROM expected",
+    """
+    SELECT count(*) FILTER (WHERE before < {max} AND part NOT IN (SELECT part FROM looked_at WHERE verdict <> 'right')) AS unstable
+    FROM different
+    """,
+    """
+    SELECT count(*) FILTER (WHERE before >= {max}) AS unexamined,
+      coalesce(sum(readings) FILTER (WHERE before < {max}), 0) AS examined
+    FROM different JOIN ranges USING (part)
+    """,
+)
+_WRONG = """
+CREATE TABLE wrong AS
+SELECT {key}, CAST(0 AS BIGINT) AS deliveries, CAST(0 AS BIGINT) AS expected_rows, CAST(0 AS BIGINT) AS found_rows, '' AS verdict
+FROM deliveries LIMIT 0
 """
-# Which of several deliveries may be the one that counts, where one does. Of two that overlapped in time, either may have come last or first; one
-# of unknown outcome may take effect at any time after it was sent.
-_ADMITS: dict[Rule, str] = {
-    "last": "NOT is_ok OR end_ns >= last_start_ns",
-    "first": "start_ns <= coalesce(first_end_ns, start_ns)",
-    "highest": "ranked >= coalesce(highest, ranked)",
-}
-# What must be there of each reading: `rows` with one of the sums of hashes `choices`; with some of `maybe` besides where deliveries add up.
-_EXPECT_ONE = """
-CREATE TABLE {table} AS
-WITH several AS (
-  SELECT {key}, list_distinct(list(hash)) AS admitted FROM delivered JOIN {source} USING ({key})
-  WHERE deliveries > 1 AND ({admits}) GROUP BY {key})
-SELECT {key}, deliveries, acknowledged, false AS adds, CAST(acknowledged > 0 AS BIGINT) AS rows, coalesce(admitted, [any_hash]) AS choices,
-  CAST([] AS UBIGINT[]) AS maybe, acknowledged > 0 AND len(coalesce(admitted, [any_hash])) = 1 AS is_sure
-FROM {source} LEFT JOIN several USING ({key})
-"""
-_EXPECT_ALL = """
-CREATE TABLE {table} AS
-WITH unknown AS (SELECT {key}, list(hash) AS of_unknown FROM delivered WHERE NOT is_ok GROUP BY {key})
-SELECT {key}, deliveries, acknowledged, true AS adds, acknowledged AS rows, [sum_hash] AS choices,
-  coalesce(of_unknown, CAST([] AS UBIGINT[])) AS maybe, deliveries = acknowledged AS is_sure
-FROM {source} LEFT JOIN unknown USING ({key})
-"""
-# Whether what was found of a reading is as it must be. Of three and more deliveries of unknown outcome only the number of rows is known.
-RIGHT = """
-(acknowledged = 0 AND found_rows = 0)
-OR (NOT adds AND found_rows = 1 AND list_contains(choices, found_hash))
-OR (adds AND found_rows BETWEEN rows AND rows + len(maybe) AND CASE found_rows - rows
-  WHEN 0 THEN found_hash = choices[1]
-  WHEN len(maybe) THEN found_hash = (CAST(choices[1] AS HUGEINT) + list_sum(maybe)) % {word}
-  WHEN 1 THEN list_contains([(CAST(choices[1] AS HUGEINT) + one) % {word} FOR one IN maybe], CAST(found_hash AS HUGEINT))
-  ELSE true END)
-"""
-# Series are cut into ranges that are read whole. Of a reading that may be one of several, a range has nothing else.
-_PLACE = """
-CREATE TABLE placed AS
-WITH neighbours AS (
-  SELECT *, row_number() OVER along AS place, coalesce(lag(is_sure) OVER along, true) AS was_sure,
-    {time} AS "from", coalesce(lead({time}) OVER along, {time} + INTERVAL 1 MILLISECOND) AS "to"
-  FROM expected WINDOW along AS ({partition} ORDER BY {time}))
-SELECT *, sum(CAST(place % {per_range} = 1 OR NOT is_sure OR NOT was_sure AS BIGINT)) OVER (ORDER BY {key} ROWS UNBOUNDED PRECEDING) - 1 AS part
-FROM neighbours
-"""
-_CUT = """
-CREATE TABLE ranges AS
-SELECT part, {series} min("from") AS "from", max("to") AS "to", count(*) AS readings, bool_and(is_sure) AS is_sure, sum(rows) AS rows,
-  CAST(sum(choices[1]) % {word} AS UBIGINT) AS hash
-FROM placed GROUP BY {series} part
-"""
-_DIFFERENT = """
-CREATE TABLE different AS
-SELECT part, sum(readings) OVER (ORDER BY part ROWS UNBOUNDED PRECEDING) - readings AS before
-FROM ranges JOIN found USING (part) WHERE is_sure AND (found_rows <> rows OR found_hash <> hash)
-"""
-_SINGLE = """
-CREATE TABLE single AS
-SELECT row_number() OVER (ORDER BY {key}) - 1 AS number, * FROM placed SEMI JOIN (FROM different WHERE before < {max}) USING (part)
-"""
-# The readings that were looked at one by one, and what each is.
-_JUDGE = """
-CREATE TABLE readings AS
-WITH looked_at AS (
-  SELECT single.*, found_rows, found_hash FROM single LEFT JOIN found_single USING (number)
-  UNION ALL BY NAME
-  SELECT placed.*, found_rows, found_hash FROM placed LEFT JOIN found USING (part) WHERE NOT placed.is_sure)
-SELECT *, CASE
-  WHEN found_rows IS NULL THEN 'unanswered'
-  WHEN is_expired AND found_rows > 0 THEN 'not_expired'
-  WHEN {right} THEN 'right'
-  WHEN found_rows < rows THEN 'lost'
-  WHEN found_rows > greatest(rows, 1) + len(maybe) THEN 'extra'
-  WHEN EXISTS (FROM delivered WHERE {same} AND delivered.hash = looked_at.found_hash) THEN 'wrong_winner'
-  ELSE 'other_value' END AS verdict
-FROM looked_at
-"""
-_TOTALS = """
-SELECT coalesce(sum(acknowledged), 0), coalesce(sum(deliveries - acknowledged), 0), count(*) FILTER (WHERE acknowledged > 0),
-  coalesce(sum(greatest(acknowledged - 1, 0)), 0) FROM grouped WHERE coalesce(last_start_ns, 0) >= 0
-"""
-# A delivery is out of order when one of its series that is newer came before.
-_LATENESS = """
-WITH arrived AS (
-  SELECT {time} AS time, max({time}) OVER ({partition} ORDER BY start_ns, arrival ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS newest,
-    row_number() OVER ({partition} ORDER BY start_ns, arrival) - row_number() OVER ({partition} ORDER BY {time}, start_ns, arrival) AS places
-  FROM delivered WHERE is_ok AND start_ns >= 0),
-late AS (SELECT coalesce((epoch_us(newest) - epoch_us(time)) / 1e6, 0.0) AS late_s, greatest(places, 0) AS places FROM arrived)
-SELECT count(*), avg(CAST(late_s > 0 AS DOUBLE)), avg(CAST(late_s > {late} AS DOUBLE)), {quantiles} FROM late
-"""
+_LATE = "CREATE TABLE late (late_s DOUBLE, places BIGINT)"
+# So many deliveries are looked at first where the end of those that are alike is looked for.
+_ALIKE = 1000
 _QUANTILES = {"p50": 0.5, "p99": 0.99, "max": 1.0}
 _SAYS = {
     "lost": "it was acknowledged, and is not there",
@@ -205,9 +162,9 @@ def account(
         tempfile.TemporaryDirectory(prefix="accounting-", dir=folder) as place,
         duckdb.connect(f"{place}/accounts.duckdb") as accounts,
     ):
-        accounts.execute(
-            f"SET memory_limit = '{_MEMORY}'; SET temp_directory = '{place}/spilled'; SET preserve_insertion_order = false"
-        )
+        threads = min(os.cpu_count() or 1, _MAX_THREADS)
+        accounts.execute(f"SET memory_limit = '{_MEMORY}'; SET threads = {threads}; SET temp_directory = '{place}/spilled'")
+        accounts.execute("SET preserve_insertion_order = false")
         books = _Accounts(accounts, target, operations, schema, write, retained)
         books.enter(writes, has_markers=has_markers)
         books.enter_loaded(dataset)
@@ -215,7 +172,9 @@ def account(
 
 
 class _Accounts:
-    """The accounts of one kind of write, in tables of a DuckDB database: delivered, expected, ranges, found, readings."""
+    """The accounts of one kind of write, in tables of a DuckDB database: `arrivals` are deliveries in the order in which they were put down, `deliveries`
+    the same sorted by reading. Of one part of the readings after the other there are `delivered`, `expected`, `ranges`, `found` and `looked_at`.
+    """
 
     def __init__(
         self,
@@ -232,17 +191,19 @@ class _Accounts:
         self._schema = schema
         self._write = write
         self._retained = retained
-        self._rollup: RollupAccounting | None = None
-        self._rollup_problems: list[AnswerProblem] = []
         self._operation: Operation = operations.operation[write]
         self._reader = str(self._operation.read_by)
-        self._rule: Rule = schema.duplicate_rule or "last"
+        self._declared = schema.duplicate_rule_at(json.loads(target.describe())["settings"])
+        self._rule: Rule = self._declared or "last"
         self._series = ", ".join(map(_quoted, self._operation.series))
         self._time = _quoted(self._operation.time)
         self._key = ", ".join(filter(None, [self._series, self._time]))
         self._hashed = [column.name for column in operations.operation[self._reader].columns if not column.computed]
         values = [name for name in self._hashed if name != self._operation.time]
         self._value = values[0] if values else self._operation.time
+        self._arrived = 0
+        self._totals: Counter[str] = Counter()
+        self._may_explain = [rule for rule in _RULES if rule != self._rule]
 
     def enter(self, writes: Writes, *, has_markers: bool) -> None:
         """Enters what the runs delivered, and their markers."""
@@ -275,96 +236,160 @@ class _Accounts:
 
     def _append(self, entries: pa.Table) -> None:
         self._sql.register("entries", entries)
-        self._sql.execute("CREATE TABLE IF NOT EXISTS delivered AS SELECT CAST(0 AS BIGINT) AS arrival, * FROM entries LIMIT 0")
-        (so_far,) = self._one("SELECT count(*) FROM delivered")
-        self._sql.execute(f"INSERT INTO delivered SELECT {so_far} + row_number() OVER (), * FROM entries")
+        self._sql.execute("CREATE TABLE IF NOT EXISTS arrivals AS SELECT CAST(0 AS BIGINT) AS arrival, * FROM entries LIMIT 0")
+        self._sql.execute(f"INSERT INTO arrivals SELECT {self._arrived} + row_number() OVER (), * FROM entries")
+        self._sql.unregister("entries")
+        self._arrived += entries.num_rows
 
     def enter_loaded(self, dataset: Dataset) -> None:
         """Enters what the dataset has of the time and series that were written: it was there first. Where readings expire, all of it: old ones must
         be gone.
         """
-        (first,) = self._one(f"SELECT min({self._time}) FROM delivered") if self._retained is None else (None,)
+        (first,) = self._one(f"SELECT min({self._time}) FROM arrivals") if self._retained is None else (None,)
         relation = str(self._operation.writes)
         columns = ", ".join(map(_quoted, dict.fromkeys([*self._operation.key, *self._hashed])))
         with dataset.connect() as workbench:
-            rows = canonical_table(
-                workbench.sql(
-                    f"SELECT {columns} FROM {relation} WHERE CAST($first AS TIMESTAMP) IS NULL OR {self._time} >= CAST($first AS TIMESTAMP)",
-                    params={"first": first},
-                )
+            loaded = workbench.sql(
+                f"SELECT {columns} FROM {relation} WHERE CAST($first AS TIMESTAMP) IS NULL OR {self._time} >= CAST($first AS TIMESTAMP)",
+                params={"first": first},
             )
-        if rows.num_rows:
-            before = pa.array(np.full(rows.num_rows, -1, dtype=np.int64))
-            self._append(self._table(rows, pa.array(np.full(rows.num_rows, True)), before, before))
+            canonical = arrow_schema(canonical_columns(loaded))
+            for batch in loaded.to_arrow_reader(_BATCH):
+                before = pa.array(np.full(batch.num_rows, -1, dtype=np.int64))
+                rows = pa.Table.from_batches([batch]).cast(canonical)
+                self._append(self._table(rows, pa.array(np.full(batch.num_rows, True)), before, before))
 
     def close(self, late_after_s: float | None) -> Accounted:
         """Compares with what is there, and says what became of the readings."""
+        self._sql.execute(
+            f"CREATE TABLE deliveries AS FROM arrivals ORDER BY {self._key}, start_ns, arrival; DROP TABLE arrivals"
+        )
+        self._sql.execute(_WRONG.format(key=self._key))
+        for first, end in self._parts(self._operation.key):
+            self._sql.execute(
+                f"CREATE OR REPLACE TEMP TABLE delivered AS FROM deliveries WHERE rowid >= {first} AND rowid < {end};"
+                f"CREATE OR REPLACE TEMP TABLE next_reading AS SELECT {self._key} FROM deliveries WHERE rowid = {end}"
+            )
+            self._compare()
+            self._add_up()
+        return self._balance(late_after_s)
+
+    def _parts(self, columns: Sequence[str]) -> Iterator[tuple[int, int]]:
+        """The numbers of the deliveries of each part: from the first one on, until before the other. Those that are alike in some columns are in
+        one part.
+        """
+        first = 0
+        while first < self._arrived:
+            end = min(first + _PART, self._arrived)
+            yield first, (end := self._end_of_alike(columns, end))
+            first = end
+
+    def _end_of_alike(self, columns: Sequence[str], end: int) -> int:
+        """The number of the first delivery, from number `end` on, that differs from the one before `end`."""
+        names = ", ".join(map(_quoted, columns))
+        differs = " OR ".join(f"{_quoted(name)} IS DISTINCT FROM ${number}" for number, name in enumerate(columns, 1))
+        looked_at = _ALIKE
+        while end < self._arrived:
+            values = self._one(f"SELECT {names} FROM deliveries WHERE rowid = {end - 1}") if columns else ()
+            within = f"rowid >= {end} AND rowid < {end + looked_at}"
+            (found,) = self._one(f"SELECT min(rowid) FROM deliveries WHERE {within} AND ({differs or 'false'})", values)
+            if found is not None:
+                return int(found)
+            end, looked_at = min(end + looked_at, self._arrived), 2 * looked_at
+        return end
+
+    def _compare(self) -> None:
+        """Compares a part of the readings with what is there."""
         self._sql.execute(GROUP.format(key=self._key, word=WORD))
         expect(self._sql, self._rule, self._key, "admitted", "grouped")
         if self._retained is not None:
-            self._rollup, self._rollup_problems = rolled_up(self._sql, self._write, self._operation, self._rule, self._retained)
+            enter_counted(self._sql, self._operation, self._rule, self._retained)
         expire(self._sql, self._time, self._retained)
-        self._sql.execute(
-            _PLACE.format(key=self._key, time=self._time, partition=self._partition, per_range=_READINGS_OF_A_RANGE)
-        )
+        self._sql.execute(PLACE.format(key=self._key, time=self._time, partition=self._partition, per_range=_READINGS_OF_A_RANGE))
         series = "".join(f"{_quoted(name)}, " for name in self._operation.series)
-        self._sql.execute(_CUT.format(series=series, word=WORD))
+        self._sql.execute(CUT.format(series=series, word=WORD))
         self._ask("ranges", "part", "found")
-        self._sql.execute(_DIFFERENT)
-        self._sql.execute(_SINGLE.format(key=self._key, max=_MAX_EXAMINED))
+        self._sql.execute(DIFFERENT)
+        self._sql.execute(SINGLE.format(key=self._key, max=self._may_be_examined))
         self._ask("single", "number", "found_single")
-        same = " AND ".join(f"delivered.{_quoted(name)} = looked_at.{_quoted(name)}" for name in self._operation.key)
-        self._sql.execute(_JUDGE.format(right=RIGHT.format(word=WORD), same=same))
-        return self._balance(late_after_s)
+        same = " AND ".join(f"delivered.{_quoted(name)} = answered.{_quoted(name)}" for name in self._operation.key)
+        self._sql.execute(JUDGE.format(right=RIGHT, same=same))
+
+    @property
+    def _may_be_examined(self) -> int:
+        return max(0, _MAX_EXAMINED - self._totals["examined"])
+
+    def _add_up(self) -> None:
+        """Adds what became of a part of the readings to the accounts."""
+        verdicts: dict[str, int] = dict(self._sql.execute("SELECT verdict, count(*) FROM looked_at GROUP BY verdict").fetchall())
+        self._totals.update(verdicts)
+        for query in _SUMS:
+            relation = self._sql.execute(query.format(max=self._may_be_examined))
+            self._totals.update(dict(zip([name for name, *_ in relation.description or []], relation.fetchall()[0], strict=True)))
+        self._sql.execute(
+            f"INSERT INTO wrong SELECT {self._key}, deliveries, rows, found_rows, verdict FROM looked_at WHERE verdict <> 'right'"
+        )
+        self._look_for_explanations()
+
+    def _look_for_explanations(self) -> None:
+        """Keeps the rules by which all that was found of readings that were delivered several times is right."""
+        self._sql.execute(
+            f"CREATE OR REPLACE TEMP TABLE disputed AS FROM grouped SEMI JOIN (FROM looked_at WHERE deliveries > 1 AND NOT is_expired) USING ({self._key})"
+        )
+        several, wrong = self._one(
+            "SELECT count(*), count(*) FILTER (WHERE verdict NOT IN ('right', 'unanswered')) FROM looked_at WHERE deliveries > 1 AND NOT is_expired"
+        )
+        self._totals["disputed"] += wrong
+        if not several:
+            return
+        for rule in tuple(self._may_explain):
+            expect(self._sql, rule, self._key, "by_rule", "disputed")
+            (wrong,) = self._one(
+                f"SELECT count(*) FILTER (WHERE NOT ({RIGHT})) "
+                f"FROM by_rule JOIN (SELECT {self._key}, found_rows, found_hash FROM looked_at WHERE NOT is_expired) USING ({self._key})"
+            )
+            if wrong:
+                self._may_explain.remove(rule)
 
     def _balance(self, late_after_s: float | None) -> Accounted:
-        counts: dict[str, int] = dict(self._sql.execute("SELECT verdict, count(*) FROM readings GROUP BY verdict").fetchall())
-        acknowledged, unknown, readings, again = self._one(_TOTALS)
-        segments, unanswered = self._one(
-            "SELECT count(*), count(*) FILTER (WHERE found_rows IS NULL) FROM ranges LEFT JOIN found USING (part)"
-        )
-        undecided, unknown_found = self._one(
-            "SELECT count(*) FILTER (WHERE NOT is_sure), count(*) FILTER (WHERE acknowledged = 0 AND found_rows > 0 AND NOT is_expired) FROM readings"
-        )
-        (unexamined,) = self._one(f"SELECT count(*) FROM different WHERE before >= {_MAX_EXAMINED}")
-        (unstable,) = self._one(
-            f"SELECT count(*) FROM different ANTI JOIN (FROM readings WHERE verdict <> 'right') USING (part) WHERE before < {_MAX_EXAMINED}"
-        )
+        totals = self._totals
+        retention, problems = self._retention()
         accounting = StreamAccounting(
             write=self._write,
-            rule=self._schema.duplicate_rule,
-            readings=readings,
-            acknowledged=acknowledged,
-            again=again,
-            unknown=unknown,
-            segments=segments,
-            unanswered=unanswered,
-            lost=counts.get("lost", 0),
-            wrong_winners=counts.get("wrong_winner", 0),
-            extra=counts.get("extra", 0),
-            other_values=counts.get("other_value", 0),
-            undecided=undecided,
-            unknown_found=unknown_found,
-            unexamined=unexamined,
-            unstable=unstable,
-            explained_by=self._explanation() if counts.keys() & {"wrong_winner", "extra", "lost"} else None,
+            rule=self._declared,
+            readings=totals["readings"],
+            acknowledged=totals["acknowledged"],
+            again=totals["again"],
+            unknown=totals["unknown"],
+            segments=totals["segments"],
+            unanswered=totals["unanswered_segments"],
+            lost=totals["lost"],
+            wrong_winners=totals["wrong_winner"],
+            extra=totals["extra"],
+            other_values=totals["other_value"],
+            undecided=totals["undecided"],
+            unknown_found=totals["unknown_found"],
+            unexamined=totals["unexamined"],
+            unstable=totals["unstable"],
+            explained_by=next(iter(self._may_explain), None) if totals["disputed"] else None,
             lateness=self._lateness(late_after_s),
-            retention=self._retention(counts.get("not_expired", 0)) if self._retained else None,
+            retention=retention,
         )
-        return Accounted(accounting, [*self._problems(counts), *self._rollup_problems])
+        return Accounted(accounting, [*self._problems(), *problems])
 
-    def _retention(self, not_expired: int) -> RetentionAccounting:
-        (expired, kept) = self._one(
-            "SELECT count(*) FILTER (WHERE is_expired), count(*) FILTER (WHERE NOT is_expired) FROM expected"
-        )
-        before = self._retained.before if self._retained else None
-        return RetentionAccounting(
+    def _retention(self) -> tuple[RetentionAccounting | None, list[AnswerProblem]]:
+        if self._retained is None:
+            return None, []
+        rollup, problems = rolled_up(self._sql, self._write, self._operation, self._rule, self._retained)
+        before = self._retained.before
+        found = RetentionAccounting(
             before=before.isoformat() if before else None,
-            expired=expired,
-            not_expired=not_expired,
-            kept=kept,
-            rollup=self._rollup,
+            expired=self._totals["expired"],
+            not_expired=self._totals["not_expired"],
+            kept=self._totals["kept"],
+            rollup=rollup,
         )
+        return found, problems
 
     @property
     def _partition(self) -> str:
@@ -372,7 +397,7 @@ class _Accounts:
 
     def _ask(self, table: str, number: str, answers: str) -> None:
         """Asks for the ranges of a table. Answers have `found_rows` and `found_hash`; of what failed there is none."""
-        self._sql.execute(f"CREATE TABLE {answers} ({number} BIGINT, found_rows BIGINT, found_hash UBIGINT)")
+        self._sql.execute(f"CREATE OR REPLACE TEMP TABLE {answers} ({number} BIGINT, found_rows BIGINT, found_hash UBIGINT)")
         operation = self._operations.operation[self._reader]
         columns = ", ".join(map(_quoted, operation.parameters))
         for first in count(0, _RANGES):
@@ -384,80 +409,58 @@ class _Accounts:
             found = pa.table({"k": given["k"].cast(pa.int64()), "rows": given["rows"].cast(pa.int64()), "hash": given["hash"]})
             self._sql.register("given", found)
             self._sql.execute(f"INSERT INTO {answers} SELECT k + {first}, rows, hash FROM given")
-
-    def _explanation(self) -> Rule | None:
-        """The rule by which all that was found of readings that were delivered several times is right."""
-        self._sql.execute(
-            f"CREATE TABLE disputed AS FROM grouped SEMI JOIN (FROM readings WHERE deliveries > 1 AND NOT is_expired) USING ({self._key})"
-        )
-        for rule in _RULES:
-            if rule == self._rule:
-                continue
-            expect(self._sql, rule, self._key, f"by_{rule}", "disputed")
-            wrong, several = self._one(
-                f"SELECT count(*) FILTER (WHERE NOT ({RIGHT.format(word=WORD)})), count(*) "
-                f"FROM by_{rule} JOIN (SELECT {self._key}, found_rows, found_hash FROM readings WHERE NOT is_expired) USING ({self._key})"
-            )
-            if several and not wrong:
-                return rule
-        return None
+            self._sql.unregister("given")
 
     def _lateness(self, late_after_s: float | None) -> Lateness | None:
-        quantiles = ", ".join(
-            f"quantile_cont({column}, {share}) FILTER (WHERE late_s > 0)"
-            for column in ("late_s", "places")
-            for share in _QUANTILES.values()
-        )
+        """How far deliveries came behind others of their series, of some series after the other."""
+        self._sql.execute(_LATE)
+        for first, end in self._parts(self._operation.series):
+            self._sql.execute(LATENESS.format(time=self._time, partition=self._partition, first=first, end=end))
         late = "NULL" if late_after_s is None else str(late_after_s)
-        arrived, out_of_order, share, *found = self._one(
-            _LATENESS.format(time=self._time, partition=self._partition, late=late, quantiles=quantiles)
+        arrived, behind, share = self._one(
+            f"SELECT count(*), count(*) FILTER (WHERE late_s > 0), avg(CAST(late_s > {late} AS DOUBLE)) FROM late"
         )
         if not arrived:
             return None
-        time_s, rows = (
-            dict(zip(_QUANTILES, (float(value or 0.0) for value in part), strict=True)) for part in (found[:3], found[3:])
-        )
-        return Lateness(out_of_order=out_of_order, time_s=time_s, rows=rows, late_after_s=late_after_s, late=share)
+        time_s, rows = self._quantiles("late_s", behind), self._quantiles("places", behind)
+        return Lateness(out_of_order=behind / arrived, time_s=time_s, rows=rows, late_after_s=late_after_s, late=share)
 
-    def _problems(self, counts: dict[str, int]) -> list[AnswerProblem]:
+    def _quantiles(self, column: str, number: int) -> dict[str, float]:
+        """Quantiles of those that are out of order, of which there are so many. Sorting spills, which DuckDB's own quantiles do not."""
+        if not number:
+            return dict.fromkeys(_QUANTILES, 0.0)
+        self._sql.execute(
+            f"CREATE OR REPLACE TABLE in_order AS SELECT CAST({column} AS DOUBLE) AS value FROM late WHERE late_s > 0 ORDER BY value"
+        )
+        quantiles = {}
+        for name, share in _QUANTILES.items():
+            place = share * (number - 1)
+            between = f"rowid >= {math.floor(place)} AND rowid <= {math.ceil(place)}"
+            lower, upper = self._one(f"SELECT min(value), max(value) FROM in_order WHERE {between}")
+            quantiles[name] = lower + (upper - lower) * (place % 1)
+        return quantiles
+
+    def _problems(self) -> list[AnswerProblem]:
         """The first readings of each kind that are wrong, and of how many each is one."""
         problems = []
         for verdict, says in _SAYS.items():
-            for row in self._rows(
-                f"SELECT {self._key}, deliveries, rows AS expected_rows, found_rows FROM readings WHERE verdict = '{verdict}' "
-                f"ORDER BY {self._key} LIMIT {_MAX_EXAMPLES}"
-            ):
+            for row in self._rows(f"FROM wrong WHERE verdict = '{verdict}' ORDER BY {self._key} LIMIT {_MAX_EXAMPLES}"):
+                del row["verdict"]
                 deliveries, expected, found = (row.pop(name) for name in ("deliveries", "expected_rows", "found_rows"))
-                detail = f"delivered {deliveries} times, {expected} expected, {found} found; {counts[verdict]:,} such readings"
+                detail = (
+                    f"delivered {deliveries} times, {expected} expected, {found} found; {self._totals[verdict]:,} such readings"
+                )
                 problems.append(AnswerProblem(operation=self._write, parameters=shown(row), problem=f"{says} ({detail})"))
         return problems
 
-    def _one(self, query: str) -> tuple[Any, ...]:
+    def _one(self, query: str, values: Sequence[object] = ()) -> tuple[Any, ...]:
         """The only row of a query."""
-        found: tuple[Any, ...] = self._sql.execute(query).fetchall()[0]
+        found: tuple[Any, ...] = self._sql.execute(query, values).fetchall()[0]
         return found
 
     def _rows(self, query: str) -> list[dict[str, object]]:
         rows: list[dict[str, object]] = self._sql.sql(query).to_arrow_table().to_pylist()
         return rows
-
-
-def expect(accounts: duckdb.DuckDBPyConnection, rule: Rule, key: str, table: str, source: str) -> None:
-    """Makes the table of what must be there by a rule: `rows` of each reading with a sum of hashes that is one of `choices`; where deliveries add
-    up (`adds`), with some of `maybe` besides. A reading `is_sure` where that is one thing.
-
-    Args:
-        accounts: has the table `delivered`, and `grouped`, which GROUP makes of it.
-        rule: which of several deliveries counts.
-        key: the columns that identify a reading.
-        table: what is made.
-        source: the readings it is made for, a part of `grouped`.
-
-    """
-    if rule == "both":
-        accounts.execute(_EXPECT_ALL.format(key=key, table=table, source=source))
-    else:
-        accounts.execute(_EXPECT_ONE.format(key=key, table=table, source=source, admits=_ADMITS[rule]))
 
 
 def _quoted(name: str) -> str:

@@ -41,7 +41,7 @@ def expired_before(actions: list[RetentionEvent]) -> datetime | None:
 
 # What is older than what is kept must not be there: no rows, with no hash.
 _EXPIRE = """
-CREATE TABLE expected AS
+CREATE OR REPLACE TEMP TABLE expected AS
 SELECT * REPLACE (
     CASE WHEN is_expired THEN 0 ELSE acknowledged END AS acknowledged, CASE WHEN is_expired THEN 0 ELSE rows END AS rows,
     CASE WHEN is_expired THEN [CAST(0 AS UBIGINT)] ELSE choices END AS choices,
@@ -54,30 +54,28 @@ def expire(accounts: duckdb.DuckDBPyConnection, time: str, retained: Retained | 
     """Makes `expected` of `admitted`, with whether each reading `is_expired`.
 
     Args:
-        accounts: has the table `admitted`.
+        accounts: has the table `admitted`, of a part of the readings.
         time: the column of times, quoted.
         retained: what expired; None where nothing does.
 
     """
     if retained is None or retained.before is None:
-        accounts.execute("ALTER TABLE admitted RENAME TO expected")
-        accounts.execute("ALTER TABLE expected ADD COLUMN is_expired BOOLEAN DEFAULT false")
-        return
-    accounts.execute(_EXPIRE.format(time=time), {"before": retained.before})
-    accounts.execute("DROP TABLE admitted")
+        accounts.execute("CREATE OR REPLACE TEMP VIEW expected AS SELECT *, false AS is_expired FROM admitted")
+    else:
+        accounts.execute(_EXPIRE.format(time=time), {"before": retained.before})
 
 
 # The value of each reading that counts, or the values where all are kept; only those that were written to the time that is rolled up.
 _COUNTED = """
-CREATE TABLE counted AS
 SELECT {series} {bucket} AS start, {time}, any_value(ranked) AS value
 FROM admitted JOIN delivered USING ({key})
 WHERE NOT adds AND acknowledged > 0 AND is_sure AND hash = choices[1] AND epoch_us({time}) >= {origin}
 GROUP BY {key}
 UNION ALL
-SELECT {series} {bucket}, {time}, ranked
+SELECT {distinct} {series} {bucket}, {time}, ranked
 FROM admitted JOIN delivered USING ({key}) WHERE adds AND is_ok AND epoch_us({time}) >= {origin}
 """
+_DOUBTFUL = "SELECT DISTINCT {series} {bucket} AS start FROM admitted WHERE NOT is_sure AND epoch_us({time}) >= {origin}"
 _COMPARE = """
 CREATE TABLE rollup_rows AS
 WITH wanted AS (
@@ -85,17 +83,17 @@ WITH wanted AS (
 of_database AS (
     SELECT {series} start, count(*) AS times, any_value(count) AS count, any_value(min) AS min, any_value(max) AS max, any_value(sum) AS sum
     FROM found_rollup WHERE epoch_us(start) >= {origin} GROUP BY ALL),
-doubtful AS (SELECT DISTINCT {series} {bucket} AS start FROM admitted WHERE NOT is_sure AND epoch_us({time}) >= {origin})
+in_doubt AS (SELECT DISTINCT * FROM doubtful)
 SELECT {series} start, of_database.count AS found_count, of_database.min AS found_min, of_database.max AS found_max,
     of_database.sum AS found_sum, wanted.count AS count,
     CASE
-        WHEN doubtful.start IS NOT NULL THEN 'undecided'
+        WHEN in_doubt.start IS NOT NULL THEN 'undecided'
         WHEN of_database.count IS NULL THEN 'missing'
         WHEN wanted.count IS NULL THEN 'extra'
         WHEN times = 1 AND of_database.count = wanted.count AND of_database.min = wanted.min AND of_database.max = wanted.max
             AND {close} THEN 'right'
         ELSE 'differs' END AS verdict
-FROM wanted FULL JOIN of_database USING ({series} start) LEFT JOIN doubtful USING ({series} start)
+FROM wanted FULL JOIN of_database USING ({series} start) LEFT JOIN in_doubt USING ({series} start)
 """
 # Databases add up in different orders.
 _CLOSE = "abs({a} - {b}) <= 1e-9 * greatest(abs({a}), abs({b}), 1.0)"
@@ -108,8 +106,8 @@ WITH computed AS (
     FROM (FROM rollup_rows WHERE verdict IN ('missing', 'differs'))
     JOIN actions ON epoch_us(start) >= from_us AND epoch_us(start) < to_us),
 sent AS (
-    SELECT {of_delivered} {bucket} AS start, {time}, ranked, start_ns, end_ns, began_ns, ended_ns, {one} AS one
-    FROM delivered JOIN computed ON {same} {bucket} = computed.start
+    SELECT {of_deliveries} {bucket} AS start, {time}, ranked, start_ns, end_ns, began_ns, ended_ns, {one} AS one
+    FROM deliveries JOIN computed ON {same} {bucket} = computed.start
     WHERE is_ok),
 readings_then AS (
     SELECT {series} start, began_ns, {winner} AS value, min(ranked) AS lowest, max(ranked) AS highest, bool_or(end_ns > began_ns) AS is_late,
@@ -129,13 +127,16 @@ SELECT count(*) FROM (
         WHEN as_computed.count = 0 THEN found_count IS NULL
         ELSE found_count = as_computed.count AND found_min = as_computed.min AND found_max = as_computed.max AND {close} END)
 """
-# The value that a reading had when its bucket was computed, by the rule for duplicates.
+# The value that a reading had when its bucket was computed, by the rule for duplicates; and which deliveries of a reading are one.
 _WINNERS: dict[Rule, str] = {
     "last": "arg_max(ranked, start_ns) FILTER (WHERE end_ns <= began_ns)",
     "first": "arg_min(ranked, start_ns) FILTER (WHERE end_ns <= began_ns)",
     "highest": "max(ranked) FILTER (WHERE end_ns <= began_ns)",
     "both": "any_value(ranked) FILTER (WHERE end_ns <= began_ns)",
+    "distinct": "any_value(ranked) FILTER (WHERE end_ns <= began_ns)",
+    "any": "any_value(ranked) FILTER (WHERE end_ns <= began_ns)",
 }
+_ONE: dict[Rule, str] = {"both": "arrival", "distinct": "hash"}
 # Wrong rows that late readings do not explain.
 _MAX_EXAMPLES = 10
 _EXAMPLES = """
@@ -145,6 +146,39 @@ _SAYS = {"missing": "is not there", "differs": "has other values", "extra": "sho
 _COUNTS = "SELECT verdict, count(*) FROM rollup_rows GROUP BY verdict"
 
 
+def enter_counted(accounts: duckdb.DuckDBPyConnection, operation: Operation, rule: Rule, retained: Retained) -> None:
+    """Adds to the tables `counted` and `doubtful` what a part of the readings adds to the rollup.
+
+    Args:
+        accounts: has the tables `delivered`, and `admitted`, the readings that count before any expires, of that part.
+        operation: the write.
+        rule: which of several deliveries of a reading counts.
+        retained: what is rolled up.
+
+    """
+    words = _words(operation, rule, retained)
+    for table, query in (("counted", _COUNTED.format(**words)), ("doubtful", _DOUBTFUL.format(**words))):
+        accounts.execute(f"CREATE TABLE IF NOT EXISTS {table} AS FROM ({query}) LIMIT 0; INSERT INTO {table} {query}")
+
+
+def _words(operation: Operation, rule: Rule, retained: Retained) -> dict[str, object]:
+    """What stands in the queries for names and rules."""
+    series = "".join(f'"{name}", ' for name in operation.series)
+    time = f'"{operation.time}"'
+    return {
+        "series": series,
+        "of_deliveries": "".join(f'deliveries."{name}", ' for name in operation.series),
+        "time": time,
+        "key": f"{series}{time}",
+        "origin": retained.origin_us,
+        "bucket": f"make_timestamp(epoch_us({time}) // {retained.width_us} * {retained.width_us})",
+        "same": "".join(f'deliveries."{name}" = computed."{name}" AND ' for name in operation.series),
+        "winner": _WINNERS[rule],
+        "one": _ONE.get(rule, "0"),
+        "distinct": "DISTINCT" if rule == "distinct" else "",
+    }
+
+
 def rolled_up(
     accounts: duckdb.DuckDBPyConnection, write: str, operation: Operation, rule: Rule, retained: Retained
 ) -> tuple[RollupAccounting | None, list[AnswerProblem]]:
@@ -152,7 +186,7 @@ def rolled_up(
     of rows that are wrong, where late readings do not explain all of them.
 
     Args:
-        accounts: has the tables `delivered`, and `admitted`, the readings that count before any expires.
+        accounts: has the table `deliveries`, and what :func:`enter_counted` made of each part of them.
         write: its name.
         operation: the write.
         rule: which of several deliveries of a reading counts.
@@ -161,22 +195,9 @@ def rolled_up(
     """
     if retained.rollup is None:
         return None, []
-    series = "".join(f'"{name}", ' for name in operation.series)
-    time = f'"{operation.time}"'
-    words = {
-        "series": series,
-        "of_delivered": "".join(f'delivered."{name}", ' for name in operation.series),
-        "time": time,
-        "key": f"{series}{time}",
-        "origin": retained.origin_us,
-        "bucket": f"make_timestamp(epoch_us({time}) // {retained.width_us} * {retained.width_us})",
-        "same": "".join(f'delivered."{name}" = computed."{name}" AND ' for name in operation.series),
-        "winner": _WINNERS[rule],
-        "one": "arrival" if rule == "both" else "0",
-    }
+    words = _words(operation, rule, retained)
     accounts.register("found_rollup", retained.rollup)
     accounts.register("actions", _rollups(retained.actions))
-    accounts.execute(_COUNTED.format(**words))
     accounts.execute(_COMPARE.format(**words, close=_CLOSE.format(a="of_database.sum", b="wanted.sum")))
     accounts.execute(_AS_COMPUTED.format(**words))
     by_late = accounts.execute(_BY_LATE.format(**words, close=_CLOSE.format(a="found_sum", b="as_computed.sum"))).fetchall()[0][0]

@@ -7,7 +7,7 @@ from pydantic import Field
 from sensorbench.results.summary.part import SummaryPart
 
 # Which of several deliveries of one reading counts.
-Rule = Literal["last", "first", "both", "highest"]
+Rule = Literal["last", "first", "both", "highest", "distinct", "any"]
 
 
 class Lateness(SummaryPart):
