@@ -61,6 +61,8 @@ _MEMORY, _MAX_THREADS = "512MB", 4
 _MAX_EXAMPLES = 10
 # Runs have clocks of their own, and follow each other: what happens in one is later than everything in the run before.
 _BETWEEN_RUNS_NS = 10**16
+# What was loaded was there before all of them, and before their markers, which may begin before a run's clock does.
+_LOADED_NS = -(1 << 62)
 # What is read of the log.
 _LOG = {"outcome": pa.string(), "start_ns": pa.uint64(), "end_ns": pa.uint64()}
 _Column: TypeAlias = pa.Array | pa.ChunkedArray
@@ -72,7 +74,7 @@ _SUMS = (
     """
     SELECT coalesce(sum(acknowledged), 0) AS acknowledged, coalesce(sum(deliveries - acknowledged), 0) AS unknown,
       count(*) FILTER (WHERE acknowledged > 0) AS readings, coalesce(sum(greatest(acknowledged - 1, 0)), 0) AS again FROM grouped
-    WHERE coalesce(last_start_ns, 0) >= 0
+    WHERE coalesce(last_start_ns, 0) > {loaded}
     """,
     """
     SELECT count(*) AS segments, count(*) FILTER (WHERE found_rows IS NULL) AS unanswered_segments
@@ -255,7 +257,7 @@ class _Accounts:
             )
             canonical = arrow_schema(canonical_columns(loaded))
             for batch in loaded.to_arrow_reader(_BATCH):
-                before = pa.array(np.full(batch.num_rows, -1, dtype=np.int64))
+                before = pa.array(np.full(batch.num_rows, _LOADED_NS, dtype=np.int64))
                 rows = pa.Table.from_batches([batch]).cast(canonical)
                 self._append(self._table(rows, pa.array(np.full(batch.num_rows, True)), before, before))
 
@@ -324,7 +326,7 @@ class _Accounts:
         verdicts: dict[str, int] = dict(self._sql.execute("SELECT verdict, count(*) FROM looked_at GROUP BY verdict").fetchall())
         self._totals.update(verdicts)
         for query in _SUMS:
-            relation = self._sql.execute(query.format(max=self._may_be_examined))
+            relation = self._sql.execute(query.format(max=self._may_be_examined, loaded=_LOADED_NS))
             self._totals.update(dict(zip([name for name, *_ in relation.description or []], relation.fetchall()[0], strict=True)))
         self._sql.execute(
             f"INSERT INTO wrong SELECT {self._key}, deliveries, rows, found_rows, verdict FROM looked_at WHERE verdict <> 'right'"
