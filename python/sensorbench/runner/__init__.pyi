@@ -47,6 +47,7 @@ from .registered import Database, databases
 from .registers import KEY, READ, VALUE, WRITE, is_of_registers, with_keys_of_run
 from .room import arithmetic_estimate, free_room
 from .run import Observer, run_manifest, run_to_end
+from .server_end import why_server_ended
 from .servers import Servers, addresses_of, borrowed_cluster, check_memory, running_servers
 from .streams import marker_write, streamed_writes
 from .sweep import swept
@@ -197,6 +198,7 @@ __all__ = [
     "warn_of_client",
     "warn_of_generators",
     "watch_markers",
+    "why_server_ended",
     "with_keys_of_run",
     "write_started",
 ]
