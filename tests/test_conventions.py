@@ -115,6 +115,7 @@ JSON_AS = {
     "study run layouts": "study run iot",
     "study run tsbs": "study run iot",
     "study run tsm": "study run iot",
+    "study run cardinality": "study run iot",
     "study run cassandra-tuning": "stress",
     "study run elasticity": "stress",
     "study run mapreduce": "stress",

@@ -319,6 +319,8 @@ def test_a_server_that_dies_in_a_block_leaves_the_others(
     ended = cli("run", file, "--out", out, "--no-open", "--json")
     failure = ended.json["result"]["failures"]["redis-by_sensor"]
     assert failure["step"] == "running"
+    # What the client knows is that nobody answers; the server's own log says more.
+    assert "; the server has ended; its log says last: " in failure["cause"]
     done = [(block["variant"], block["round"]) for block in ended.json["result"]["blocks"]]
     assert [done.count((variant, number)) for variant in ("sqlite-natural", "redis-by_sensor") for number in (1, 2, 3)] == [
         1,

@@ -85,10 +85,61 @@ def test_parameters_that_make_no_sense_are_refused(parameters: str, names: str) 
         open_dataset(f"tsbs-cpu-only:{parameters}")
 
 
+CHURN = "tsbs-cpu-single:hosts=200,duration=100m,churn=0.1,period=10m"
+
+
+def test_churn_replaces_a_share_of_the_hosts_in_each_period_and_leaves_as_many(tmp_path: Path) -> None:
+    written = written_alike(CHURN, tmp_path, 0.5)
+    assert written.relations["cpu"].rows == 200 * 300
+    with open_dataset(CHURN).connect() as connection:
+        periods = connection.sql("""
+            SELECT count(DISTINCT zone) FILTER (time = period), count(DISTINCT zone) FILTER (time = first), count(DISTINCT zone)
+            FROM (SELECT *, time_bucket(INTERVAL 10 MINUTE, time) AS period FROM cpu)
+            JOIN (SELECT zone, min(time) AS first FROM cpu GROUP BY zone) USING (zone)
+            GROUP BY period ORDER BY period
+        """).fetchall()
+        alive, new, seen = zip(*periods, strict=True)
+        assert alive == (200,) * 10
+        # The first hosts are all new.
+        assert new == pytest.approx((220, *(20,) * 9), abs=1)
+        assert seen == pytest.approx((220,) * 10, abs=1)
+        joined = connection.sql(
+            "SELECT count(*), count(DISTINCT zone), count(DISTINCT name) FROM cpu JOIN hosts USING (site, zone)"
+        )
+        rows, series, names = joined.fetchall()[0]
+        assert (rows, series) == (200 * 600, names)
+        assert connection.sql("SELECT count(*) FROM hosts").fetchall() == [(series,)]
+        assert series == pytest.approx(400, abs=2)
+        # A host is not there again once it has ended.
+        gaps = connection.sql(
+            "SELECT count(*) FROM (SELECT zone FROM cpu GROUP BY zone HAVING count(*) * 10 <> epoch(max(time) - min(time)) + 10)"
+        )
+        assert gaps.fetchall() == [(0,)]
+    with open_dataset(CHURN).connect() as renewed, open_dataset("tsbs-cpu-single:hosts=200,duration=100m").connect() as plain:
+        values = "SELECT zone % 200 AS place, time, usage_user FROM cpu ORDER BY ALL"
+        assert renewed.sql(values).fetchall() == plain.sql(values).fetchall()
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("tsbs-cpu-single:churn=0", "churn=0"),
+        ("tsbs-cpu-single:churn=1.5", "churn=1.5"),
+        ("tsbs-cpu-single:period=1h", "give churn, too"),
+        ("tsbs-devops:churn=0.1", "churn=0.1"),
+        ("tsbs-cpu-single:hosts=2000000000,duration=1h,churn=1,period=10s", "give a longer period, or fewer hosts"),
+    ],
+)
+def test_churn_that_makes_no_sense_is_refused(name: str, says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        open_dataset(name)
+
+
 def test_parameters_are_in_the_name_where_they_are_not_the_defaults(cli: Cli, tmp_path: Path) -> None:
     assert parse_parameters("tsbs-cpu-only") == TsbsParameters()
     given = parse_parameters("tsbs-cpu-only:interval=10s,duration=3600s,hosts=100")
     assert (given, given.name_of("tsbs-cpu-only")) == (TsbsParameters(duration=timedelta(hours=1)), "tsbs-cpu-only:duration=1h")
+    assert parse_parameters(CHURN).name_of("tsbs-cpu-single") == CHURN
     ended = cli("data", "generate", "tsbs-cpu-only:hosts=2,duration=1m", "--scale", "0.01", "--out", tmp_path / "none")
     assert ended.exit_code == 2
     assert "leaves none of 6 intervals" in ended.err

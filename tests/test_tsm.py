@@ -319,7 +319,13 @@ def test_the_study_draws_latency_over_ingestion_its_mirror_and_storage(study: Pa
     assert [row[1] for row in mirror["rows"]] == pytest.approx([7.0, 14.0])
     (curve,) = mirror["curves"]
     assert [point["order"] for point in curve["points"]] == pytest.approx([7.0, 14.0])
-    taken = {(row[1], row[2]): row[3:] for row in storage["rows"]}
+    encodings = {f"{encoding}, batches of 600" for encoding in ("text", "packed", "gorilla")}
+    taken = {(row[1], row[2]): row[3:] for row in storage["rows"] if row[0] not in encodings}
+    encoded = {(row[0], row[1]): row[3] for row in storage["rows"] if row[0] in encodings}
+    # Values that repeat are those that gorilla is made for; a text has as many characters of each.
+    assert {name for name, _ in encoded} == encodings
+    assert encoded["gorilla, batches of 600", "repeated values, %"] < 0.5 * encoded["gorilla, batches of 600", "none"]
+    assert encoded["text, batches of 600", "none"] > encoded["packed, batches of 600", "none"] > 8.0
     assert set(taken) == {("none", None), ("repeated values, %", 90.0), ("missing values, %", 90.0)}
     plain, repeated = taken["none", None][0], taken["repeated values, %", 90.0]
     assert repeated[1] == pytest.approx(repeated[0] / plain)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from sensorbench.app.comparison import DRY_PILOT_S, fail_if_wrong, run_comparison_and_report
+from sensorbench.app.levels import one_level, run_levels
 from sensorbench.app.reports import SERIES
 from sensorbench.app.run import run_and_report
 from sensorbench.errors import UsageError
@@ -48,6 +49,20 @@ def run_study(
         InterruptedRunError, FailedError, DiskFullError: after results and reports are on disk.
 
     """
+    if study.file.levels is not None:
+        run_levels(
+            study,
+            study.file.levels,
+            options,
+            folder,
+            progress,
+            show,
+            show_part,
+            resume=resume,
+            replace=replace,
+            drop_after=drop_after,
+        )
+        return
     if resume and options.scale is None:
         options = _as_before(options, folder)
     is_one = len(options.parts or study.file.parts or options.datasets or study.file.datasets) == 1
@@ -83,6 +98,8 @@ def dry_run_study(
 
     Raises UsageError for what makes no sense, and for a budget in which nothing can be done.
     """
+    if study.file.levels is not None:
+        options = one_level(study, study.file.levels, options)
     budget_s = budget_of(options)
     if budget_s is not None and not has_pilot:
         raise UsageError(
@@ -149,8 +166,9 @@ def _run_series(
         check_summary_is_free(folder, "series")
 
     def child(part: Part) -> ChildPlan:
-        def run_part(is_begun: bool) -> None:
+        def run_part(is_begun: bool) -> str | None:
             _run_part(part, progress, show_part, resume=is_begun, replace=replace, drop_after=drop_after)
+            return None
 
         return ChildPlan(part.name, str(part.folder.relative_to(folder)), run_part)
 

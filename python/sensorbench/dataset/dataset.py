@@ -16,8 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import BaseModel, ConfigDict
 
-from sensorbench._engine import Generator
-from sensorbench.dataset.generated import Generated, WriteFiles, WrittenFile, files_of
+from sensorbench.dataset.generated import Generated, RowsInParts, WriteFiles, WrittenFile, files_of
 from sensorbench.dataset.parquet import ROWS_A_GROUP, SUFFIX, parquet_options
 from sensorbench.errors import UsageError
 
@@ -338,7 +337,9 @@ class DatasetWriter:
             yield writer
         self._add_relation(name, file, writer.rows, schema)
 
-    def add_generated(self, readings: Readings, schema: pa.Schema, generator: Callable[[], Generator], write: WriteFiles) -> None:
+    def add_generated(
+        self, readings: Readings, schema: pa.Schema, generator: Callable[[], RowsInParts], write: WriteFiles
+    ) -> None:
         """Has readings generated and written, by `write`, which may send `generator` elsewhere."""
         name, files = readings.relation, files_of(readings.relation, generator().parts)
         (self._folder / files[0].place).parent.mkdir(exist_ok=True)

@@ -8,17 +8,17 @@ that is different where it is generated: threads, partitions, or how often someb
 import hashlib
 import os
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from pathlib import Path
+from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from sensorbench._engine import Generator
 from sensorbench.dataset.parquet import ROWS_A_GROUP, SUFFIX, parquet_options
 from sensorbench.progress import ProgressReporter, Task
 
@@ -26,12 +26,23 @@ from sensorbench.progress import ProgressReporter, Task
 PARTS_A_FILE = 16
 
 
+class RowsInParts(Protocol):
+    """Rows in parts, each a function of its number alone: a generator of the engine, or one that changes its rows."""
+
+    @property
+    def parts(self) -> int:
+        """How many parts there are."""
+
+    def rows(self, threads: int, first: int = 0, end: int | None = None) -> Iterable[pa.RecordBatch]:
+        """The rows of the parts from `first` until before `end`, of all if not given, a batch a part."""
+
+
 @dataclass(frozen=True)
 class Generated:
-    """What it takes to have a relation's rows anywhere: what makes the engine's generator, the columns, and which of them is the time."""
+    """What it takes to have a relation's rows anywhere: what makes the generator, the columns, and which of them is the time."""
 
     relation: str
-    generator: Callable[[], Generator]
+    generator: Callable[[], RowsInParts]
     schema: pa.Schema
     time: str | None
 

@@ -7,7 +7,7 @@ Spark's partitions write the same bytes.
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -18,7 +18,8 @@ import pyarrow as pa
 
 from sensorbench._engine import generate_hosts, generate_walks
 from sensorbench.dataset.dataset import CPU_READINGS, Dataset, DatasetWriter, Description, Readings
-from sensorbench.dataset.generated import WriteFiles
+from sensorbench.dataset.generated import RowsInParts, WriteFiles
+from sensorbench.dataset.host_churn import Renewal, RenewedReadings, SeenHosts
 from sensorbench.errors import UsageError
 
 CPU_ONLY = "tsbs-cpu-only"
@@ -87,26 +88,35 @@ class Walk(TypedDict):
 
 _KEY = (pa.field("site", pa.int32(), nullable=False), pa.field("zone", pa.int32(), nullable=False))
 HOST_SCHEMA = pa.schema([*_KEY, *(pa.field(tag, pa.string(), nullable=False) for tag in HOST_TAGS)])
+_HOW_RENEWED = " A host that takes another one's place has a number and tags of its own, and goes on with its values."
 SITE_IS = "the number of the host's region, 1 to 9, in TSBS's order"
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _DURATION = re.compile(r"(?P<number>\d+)(?P<unit>[smhd])")
 _EXPECTED = (
-    "expected {devices}=NUMBER, start=TIME, duration=LENGTH and interval=LENGTH, separated by commas; a TIME is 2016-01-01T00:00:00Z, a LENGTH 10s, "
-    "30m, 12h or 3d"
+    "expected {devices}=NUMBER, start=TIME, duration=LENGTH and interval=LENGTH{churn}, separated by commas; a TIME is 2016-01-01T00:00:00Z, a LENGTH "
+    "10s, 30m, 12h or 3d"
 )
+# Datasets whose hosts may be replaced: those that have no measurement besides CPU.
+_WITH_CHURN = (CPU_ONLY, CPU_SINGLE)
+_EXPECTED_CHURN = ", and churn=SHARE (above 0, at most 1) with period=LENGTH"
+_SHARE = re.compile(r"0?\.\d{1,6}|1(\.0*)?")
 # Zones are 32-bit integers.
 _MAX_DEVICES = 2**31 - 1
 
 
 @dataclass(frozen=True)
 class TsbsParameters:
-    """How much TSBS's generator makes: TSBS calls `devices`, hosts or trucks, the scale, and `interval` the log interval."""
+    """How much TSBS's generator makes: TSBS calls `devices`, hosts or trucks, the scale, and `interval` the log interval. Of hosts, the share `churn`
+    is replaced by new ones in each `period`, which TSBS's never are.
+    """
 
     devices: int = 100
     start: datetime = START
     duration: timedelta = timedelta(days=3)
     interval: timedelta = timedelta(seconds=10)
+    churn: float = 0.0
+    period: timedelta = timedelta(hours=1)
 
     @property
     def epochs(self) -> int:
@@ -123,6 +133,8 @@ class TsbsParameters:
                 (f"start={self.start:%Y-%m-%dT%H:%M:%SZ}", self.start != standard.start),
                 (f"duration={shown_length(self.duration)}", self.duration != standard.duration),
                 (f"interval={shown_length(self.interval)}", self.interval != standard.interval),
+                (f"churn={self.churn:g}", self.churn != standard.churn),
+                (f"period={shown_length(self.period)}", self.period != standard.period),
             )
             if differs
         ]
@@ -130,7 +142,8 @@ class TsbsParameters:
 
     def span_of(self, devices: str) -> str:
         """How much there is, in words: 100 hosts every 10s for 3d."""
-        return f"{self.devices:,} {devices} every {shown_length(self.interval)} for {shown_length(self.duration)}"
+        span = f"{self.devices:,} {devices} every {shown_length(self.interval)} for {shown_length(self.duration)}"
+        return f"{span}, {self.churn * 100:g} % of them replaced in each {shown_length(self.period)}" if self.churn else span
 
     def epochs_at(self, scale: float) -> int:
         """How many of the epochs there are at a scale. Raises UsageError where none is left."""
@@ -162,8 +175,9 @@ def parse_parameters(name: str) -> TsbsParameters:
     """
     dataset, colon, text = name.partition(":")
     devices = DEVICES[dataset]
-    expected = _EXPECTED.format(devices=devices)
-    values: dict[str, int | datetime | timedelta] = {}
+    has_churn = dataset in _WITH_CHURN
+    expected = _EXPECTED.format(devices=devices, churn=_EXPECTED_CHURN if has_churn else "")
+    values: dict[str, int | float | datetime | timedelta] = {}
     for entry in text.split(",") if colon else ():
         key, _, value = entry.partition("=")
         field = "devices" if key == devices else key
@@ -175,8 +189,14 @@ def parse_parameters(name: str) -> TsbsParameters:
             values[field] = start
         elif key in ("duration", "interval") and (length := parse_length(value)) is not None:
             values[field] = length
+        elif has_churn and key == "churn" and _SHARE.fullmatch(value) and float(value) > 0.0:
+            values[field] = float(value)
+        elif has_churn and key == "period" and (period := parse_length(value)) is not None:
+            values[field] = period
         else:
             raise UsageError(f"dataset {name}: {entry!r} is no parameter; {expected}")
+    if "period" in values and "churn" not in values:
+        raise UsageError(f"dataset {name}: period says when hosts are replaced, and no share is: give churn, too; {expected}")
     parameters = TsbsParameters(**values)  # type: ignore[arg-type]  # Each key has the type that its branch gave it.
     if parameters.epochs == 0:
         raise UsageError(f"dataset {name}: the duration is shorter than the interval; expected at least one interval")
@@ -231,17 +251,32 @@ def generate(dataset: str, parameters: TsbsParameters, out: Path, seed: int, sca
 
     """
     fields = cpu_fields(dataset)
-    plan = {
-        **parameters.plan(parameters.epochs_at(scale)),
-        "hosts": parameters.devices,
-        "fields": cpu_walks(fields),
-    }
+    epochs = parameters.epochs_at(scale)
+    plan = json.dumps({**parameters.plan(epochs), "hosts": parameters.devices, "fields": cpu_walks(fields)})
+    readings, hosts = _generators(parameters, plan, epochs, seed)
     writer = DatasetWriter(out)
-    writer.add_generated(CPU_READINGS, measurement_schema(fields), partial(generate_walks, json.dumps(plan), seed), write)
-    hosts = Readings(HOSTS, ("site", "zone"), None)
-    writer.add_generated(hosts, HOST_SCHEMA, partial(generate_hosts, parameters.devices, seed, of_measurements=False), write)
+    writer.add_generated(CPU_READINGS, measurement_schema(fields), readings, write)
+    writer.add_generated(Readings(HOSTS, ("site", "zone"), None), HOST_SCHEMA, hosts, write)
     writer.add_view(MEASUREMENTS_VIEW, narrow_view(CPU_READINGS.relation, fields))
     return writer.finish(_description(dataset, parameters, seed, scale))
+
+
+def _generators(
+    parameters: TsbsParameters, plan: str, epochs: int, seed: int
+) -> tuple[Callable[[], RowsInParts], Callable[[], RowsInParts]]:
+    """What makes readings and hosts. Raises UsageError where hosts that take the place of others have numbers that are too large."""
+    if not parameters.churn:
+        hosts = partial(generate_hosts, parameters.devices, seed, of_measurements=False)
+        return partial(generate_walks, plan, seed), hosts
+    times = parameters.plan(epochs)
+    last_us = times["start_us"] + (epochs - 1) * times["interval_us"]
+    period_us = parameters.period // timedelta(microseconds=1)
+    renewal = Renewal(parameters.devices, parameters.churn, period_us, times["start_us"])
+    if (numbers := renewal.numbers_until(last_us)) > _MAX_DEVICES:
+        raise UsageError(
+            f"churn={parameters.churn:g}: {numbers:,} hosts would be seen, and {_MAX_DEVICES:,} are possible; give a longer period, or fewer hosts"
+        )
+    return partial(RenewedReadings, plan, seed, renewal, last_us), partial(SeenHosts, renewal, seed, last_us)
 
 
 def narrow_view(relation: str, fields: tuple[str, ...], *others: str) -> str:
@@ -265,6 +300,7 @@ def _description(dataset: str, parameters: TsbsParameters, seed: int, scale: flo
         how_made=(
             "Each metric of each host starts anywhere from 0 to 100 and walks in steps of a standard normal distribution, held within 0 and 100 and cut "
             "to a whole number. Tags are evenly distributed. Values are not measurements of anything."
+            + (_HOW_RENEWED if parameters.churn else "")
         ),
         site_is=SITE_IS,
         zone_is="the number of the host, from 0 on",

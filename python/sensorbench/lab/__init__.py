@@ -40,6 +40,7 @@ from sensorbench.lab.lab import (
 from sensorbench.lab.limits import parse_cpus, parse_memory
 from sensorbench.lab.load_tools import LoadFile, LoadTool
 from sensorbench.lab.loading import ToolProgress, load_tools, require_tool, run_load_tool
+from sensorbench.lab.nodes import why_ended
 from sensorbench.lab.overview import databases, status
 from sensorbench.lab.placement import (
     HERE,
@@ -130,4 +131,5 @@ __all__ = [
     "up",
     "url_of",
     "used_as",
+    "why_ended",
 ]

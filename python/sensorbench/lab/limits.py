@@ -157,6 +157,15 @@ def enter_group(limits_: Limits, pid: int) -> None:
         (Path(limits_.group) / "cgroup.procs").write_text(str(pid))
 
 
+def ended_by_memory_limit(limits_: Limits) -> bool:
+    """Whether the kernel has ended a process because what the cgroup may use was used up."""
+    if limits_.group is None:
+        return False
+    counts = [Path(limits_.group) / name for name in ("memory.events", "memory.oom_control")]
+    lines = [line for file in counts if file.exists() for line in file.read_text(encoding="ascii").splitlines()]
+    return any(name == "oom_kill" and int(count) > 0 for name, _, count in (line.partition(" ") for line in lines))
+
+
 def remove_group(limits_: Limits) -> None:
     """Removes the cgroup, whose processes have ended."""
     if limits_.group is not None and Path(limits_.group).exists():

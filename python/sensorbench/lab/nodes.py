@@ -7,6 +7,7 @@ from sensorbench.errors import FailedError
 from sensorbench.lab import addresses, at_node, isolation
 from sensorbench.lab.database import LabDatabase
 from sensorbench.lab.instance import COORDINATOR, Instance, Node
+from sensorbench.lab.limits import ended_by_memory_limit
 from sensorbench.lab.placement import host_of, runs
 
 STOP_WITHIN_S = 20.0
@@ -87,6 +88,21 @@ def _wait_until(
 def _named(instance: Instance, node: Node) -> str:
     """An instance, with the host where something is wrong."""
     return f"{instance.name}, node {node.number} on host {node.placed_on}" if node.placed_on else instance.name
+
+
+def why_ended(instance: Instance) -> str:
+    """What the nodes whose process has ended said last, and whether the limit of memory ended them; empty where all run. Raises LostHostError."""
+    ended = [node for node in instance.all_processes if node.process is not None and not runs(instance, node)]
+    if not ended:
+        return ""
+    memory = instance.limits.memory_bytes
+    by_limit = (
+        f", by the kernel at its limit of {memory / 1e9:,.1f} GB of memory"
+        if memory and ended_by_memory_limit(instance.limits)
+        else ""
+    )
+    logs = "; ".join(f"{_named(instance, node)}: {_log_tail(instance, node)}" for node in ended)
+    return f"the server has ended{by_limit}; its log says last: {logs}"
 
 
 def _log_tail(instance: Instance, node: Node) -> str:

@@ -17,12 +17,12 @@ from sensorbench.runner import Servers
 @dataclass(frozen=True)
 class ChildPlan:
     """A benchmark of a series. `run` plans and runs it, and is called with whether it goes on with what is in its folder: plans hold
-    datasets and servers, which those of all children together should not.
+    datasets and servers, which those of all children together should not. It returns why the benchmark was left out, None where it was not.
     """
 
     name: str
     folder: str
-    run: Callable[[bool], None]
+    run: Callable[[bool], str | None]
 
 
 @dataclass(frozen=True)
@@ -69,10 +69,15 @@ class SeriesBenchmark(Benchmark[SeriesPlan, SeriesManifest, ManifestWriter[Serie
 
 
 def _run_children(plan: SeriesPlan, context: RunContext[ManifestWriter[SeriesManifest]]) -> None:
-    failed = []
+    failed: list[str] = []
+    left_out: dict[str, str] = {}
     for child in plan.children:
         try:
-            child.run(has_results(context.folder / child.folder))
+            why = child.run(has_results(context.folder / child.folder))
+            if why is not None:
+                left_out[child.name] = why
+                context.writer.update_plan(left_out=left_out)
+                context.progress.say(f"{child.name} is left out: {why}")
         except DiskFullError:
             raise
         except FailedError as error:

@@ -230,8 +230,32 @@ def load_and_size(summary: ComparisonSummary, result: ComparisonResult) -> Secti
     if of_reading > 1:
         note += f" Each reading has {of_reading:g} values."
     rows = [_loaded(variant, loads[variant], with_values=of_reading > 1) for variant in variant_ids if variant in loads]
-    apart = [*_by_tools(loads, variant_ids), *_snapshots(loads, variant_ids)]
+    apart = [*_memory(loads, variant_ids), *_by_tools(loads, variant_ids), *_snapshots(loads, variant_ids)]
     return Section("load", "Loading and size", [Grid(drawn), Table(columns, rows), Text(note, "note"), *apart])
+
+
+def _memory(loads: dict[str, LoadFigures], variant_ids: list[str]) -> list[Block]:
+    """Memory while variants were loaded, of those of which it is known."""
+    known = {variant: load.memory for variant in variant_ids if (load := loads.get(variant)) is not None and load.memory}
+    if not known:
+        return []
+    columns: Columns = [
+        ("Variant", "name"),
+        ("memory of", "text"),
+        ("before", "bytes"),
+        ("at its peak", "bytes"),
+        ("loaded", "bytes"),
+    ]
+    whose = {"server": "its server", "client": "this process"}
+    rows: list[list[Line]] = [
+        [formatting.variant(variant), whose[of["of"]], of["before_bytes"], of["peak_bytes"], of["end_bytes"]]
+        for variant, of in known.items()
+    ]
+    note = (
+        "Memory of all processes of the server while it was loaded and settled, read twice per second. A library has the memory of the process that it is in, with "
+        "its client. Variants that share a server, or are libraries, share its memory."
+    )
+    return [Table(columns, rows), Text(note, "note")]
 
 
 def _by_tools(loads: dict[str, LoadFigures], variant_ids: list[str]) -> list[Block]:

@@ -90,7 +90,9 @@ def _parts(result: SeriesFigures) -> Section:
         f"Each has a report of its own, with everything that was measured {'in it' if is_of_parts else 'on it'}. The links work where this "
         "page lies in the folder of its results."
     )
-    return Section("parts", "The parts" if is_of_parts else "The datasets", [Table(columns, rows), Text(note, "note")])
+    left_out = [Text([Piece(name), f" was left out: {why}."]) for name, why in result.left_out.items()]
+    title = "The parts" if is_of_parts else "The datasets"
+    return Section("parts", title, [Table(columns, rows), *left_out, Text(note, "note")])
 
 
 def _claims(summary: SeriesSummary) -> Section | None:

@@ -100,6 +100,17 @@ class LoadProgress(TypedDict):
     rows: int
 
 
+class LoadMemory(TypedDict):
+    """Memory while a variant was loaded and settled, in bytes: of its server (`of` is `server`: all its processes), or of this process, which the
+    database is a part of (`client`).
+    """
+
+    of: str
+    before_bytes: int
+    peak_bytes: int
+    end_bytes: int
+
+
 class LoadReport(LoadedRows):
     """`load.json`: how a variant was loaded. `rows` are those that are there, `rows_sent` those that went in where some were lost.
     `values_per_reading`: the metrics of a wide row, in the mean, else 1. `undivided`: why several load generators did not share it.
@@ -120,6 +131,7 @@ class LoadReport(LoadedRows):
     snapshot: NotRequired[SnapshotReport]
     progress: NotRequired[list[LoadProgress]]
     undivided: NotRequired[str]
+    memory: NotRequired[LoadMemory]
     # SHA-256 of the schema file that was run, in hexadecimal.
     schema_sha256: NotRequired[str]
 

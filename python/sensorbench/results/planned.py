@@ -7,7 +7,14 @@ from pydantic import AliasChoices, Field
 
 from sensorbench.results.as_written import AsWritten, PresentKeys
 from sensorbench.results.blocks import DataBetweenBlocks, PlannedBlocks
-from sensorbench.results.described import ComparisonWorkload, DescribedDataset, FactorsWorkload, LoadedWork, StressWorkload
+from sensorbench.results.described import (
+    ComparisonWorkload,
+    DescribedDataset,
+    EncodingCost,
+    FactorsWorkload,
+    LoadedWork,
+    StressWorkload,
+)
 from sensorbench.results.estimate import Budget
 from sensorbench.results.manifest import BaseManifest
 from sensorbench.results.summary.part import SummaryPart
@@ -63,6 +70,12 @@ class PlannedComparison(SummaryPart):
         description="For each repetition, or each round of blocks, the variants in the order in which they ran.",
     )
     budget: Budget | None = Field(default=None, description="What a budget of time was turned into, where there was one.")
+    max_load_s: float | None = Field(
+        default=None, description="How long the rows of a variant could take to go in; null where there was no limit."
+    )
+    encodings: list[Annotated[EncodingCost, AsWritten]] = Field(
+        default=[], description="What the readings of one sensor take as batches, by encoding, where that was wanted."
+    )
     stopped_after: int | None = Field(
         default=None, description="Repetitions after which a gate had decided, and made no others; null where all were made."
     )
@@ -459,6 +472,7 @@ class PlannedSeries(SummaryPart):
         description="The folders of the comparisons, by the name of their dataset or of their part of the study, in order."
     )
     budget: Budget | None = Field(default=None, description="What a budget of time was turned into, where there was one.")
+    left_out: dict[str, str] = Field(default={}, description="Those of the comparisons that were not begun, each with why.")
 
 
 class SeriesManifest(BaseManifest[PlannedSeries]):

@@ -48,6 +48,12 @@ class Comparison:
     metric: str
     # A variant that fails is left out, and said to have failed, instead of ending the whole work.
     continue_on_error: bool = False
+    # That variants fail is what is looked for: also where all of them do, the comparison is complete.
+    expects_failures: bool = False
+    # How long the rows of a variant may take to go in, in s; one that takes longer has failed.
+    max_load_s: float | None = None
+    # The readings of one sensor are encoded as batches, too, by each encoding.
+    encodings: bool = False
     # The part of a study that it is; empty where there is but one comparison.
     part: str = ""
     # Outdated versions of databases are ranked against current ones.

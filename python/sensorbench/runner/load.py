@@ -16,6 +16,7 @@ from sensorbench.results.described import LoadedPart, LoadedTable, LoadProgress,
 from sensorbench.results.ownership import Claim
 from sensorbench.runner.generators.shared_load import shared_load
 from sensorbench.runner.generators.sharing import ALONE, LoadGenerators, why_undivided_by
+from sensorbench.runner.load_memory import memory_watch
 from sensorbench.runner.memory import MemoryGuard
 from sensorbench.runner.prepare import PreparedTable
 from sensorbench.runner.tool_load import load_by_tool, settle_tool
@@ -35,24 +36,34 @@ class LoadOrder:
         workers: how many load at the same time, each by connections of its own: each takes the next batch when it has sent one.
         batch_rows: rows of a batch, at most; as they were prepared if None.
         period_s: how often it is noted how many rows are in, in s; never if None.
+        limit_s: how long the rows may take to go in, in s; as long as they do if None.
 
     """
 
     workers: int = 1
     batch_rows: int | None = None
     period_s: float | None = None
+    limit_s: float | None = None
 
 
 @dataclass
 class _Progress:
-    """Notes how many rows are in, once a period."""
+    """Notes how many rows are in, once a period, and ends a load that takes too long."""
 
+    variant: str
+    rows: int
     period_s: float | None
+    limit_s: float | None
     start_s: float = field(default_factory=time.monotonic)
     noted: list[LoadProgress] = field(default_factory=list)
 
     def note(self, rows: int) -> None:
         elapsed_s = time.monotonic() - self.start_s
+        if self.limit_s is not None and elapsed_s > self.limit_s:
+            raise FailedError(
+                f"{self.variant}: loading was stopped at its time limit of {self.limit_s:g} s with {rows:,} of {self.rows:,} rows in; "
+                "--max-load-time gives it more"
+            )
         if self.period_s is not None and elapsed_s >= self.period_s * (len(self.noted) + 1):
             self.noted.append({"time_s": time.time(), "elapsed_s": elapsed_s, "rows": rows})
 
@@ -103,9 +114,9 @@ def load_variant(
     for other in others:
         other.attach(json.dumps(schema), intent="resume", owner=claim.owner.to_json())
     rows = sum(table.rows for table in tables)
-    guard = MemoryGuard(variant, rows)
-    with reporter.task(f"loading {variant.id}", total=rows) as task:
-        progress = _Progress(order.period_s)
+    guard, memory = MemoryGuard(variant, rows), memory_watch(variant, target.url)
+    with reporter.task(f"loading {variant.id}", total=rows) as task, memory.watching():
+        progress = _Progress(variant.id, rows, order.period_s, order.limit_s)
         went = load_by_tool(variant, target, tables, task, guard) if variant.target.loader else None
         if went:
             loaded = went.tables
@@ -151,6 +162,8 @@ def load_variant(
         report["undivided"] = undivided
     if progress.noted:
         report["progress"] = progress.noted
+    if (used := memory.report()) is not None:
+        report["memory"] = used
     return report
 
 

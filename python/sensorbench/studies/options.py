@@ -46,6 +46,9 @@ class StudyOptions(GeneratorOptions, SweepOptions, RankingOptions, ServerOptions
         None,
         "A run of a variant ends after this time, whatever operations are left: a slow one does the first of the same operations.",
     )
+    max_load_time: Length | None = option(
+        None, "A variant whose rows take longer to go in has failed: 10m. That of the study if not given."
+    )
     targets: tuple[str, ...] = option(
         (),
         f"A system of the study, a database's name, or a URL ({FILE_URL}, {SERVER_URL}). May be given several times.",

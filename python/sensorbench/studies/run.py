@@ -112,7 +112,7 @@ def _as_folder(dataset: str) -> str:
 def _planned_parts(study: Study, options: StudyOptions, out: Path, reporter: ProgressReporter) -> list[Part]:
     if len(options.datasets) > 1:
         raise UsageError(f"--dataset: each part of study {study.name} is a comparison of its own; give one dataset at a time")
-    chosen = _chosen_parts(study, options)
+    chosen = chosen_parts(study, options)
     targets = _targets_of_parts(study, chosen, options)
     for name in (name for name in chosen if not targets[name]):
         labels = ", ".join(_target(study, text).label for text in options.targets or chosen[name].targets)
@@ -132,7 +132,8 @@ def _planned_parts(study: Study, options: StudyOptions, out: Path, reporter: Pro
     return planned
 
 
-def _chosen_parts(study: Study, options: StudyOptions) -> dict[str, StudyPart]:
+def chosen_parts(study: Study, options: StudyOptions) -> dict[str, StudyPart]:
+    """The parts of a study that options name, by name, in the study's order; all if they name none. Raises UsageError for one that there is not."""
     unknown = [name for name in options.parts if name not in study.file.parts]
     if unknown:
         raise UsageError(f"--part {unknown[0]}: study {study.name} has the parts {', '.join(study.file.parts)}")
@@ -181,6 +182,9 @@ def _comparison(
         workload=workload.with_concurrency(embedded=any(spec.target.database.embedded for spec in specs)),
         metric=study.file.metric,
         continue_on_error=study.file.continue_on_error,
+        expects_failures=study.file.levels is not None,
+        max_load_s=seconds(limit) if (limit := options.max_load_time or grid.max_load_time) else None,
+        encodings=grid.encodings,
         snapshots=grid.snapshots,
         include_outdated=options.include_outdated,
         generators=load_generators(options, reporter),

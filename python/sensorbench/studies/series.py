@@ -67,14 +67,15 @@ def summarise_series(
             parts={name: _part(manifest, name, summary) for name, summary in summaries.items()},
             growth=growth,
             sections=sections,
+            left_out=manifest.plan.left_out,
         ),
     )
 
 
 def _status(manifest: SeriesManifest, summaries: dict[str, ComparisonSummary]) -> dict[str, Status | str | None]:
-    """Complete when all parts are, also where one was completed by itself later on; else why and how the work ended."""
+    """Complete when all parts are but those that were left out, also where one was completed by itself later on; else why and how the work ended."""
     unfinished = next((summary for summary in summaries.values() if summary.status != "complete"), None)
-    if unfinished is None and len(summaries) == len(manifest.plan.parts):
+    if unfinished is None and summaries and summaries.keys() | manifest.plan.left_out.keys() == manifest.plan.parts.keys():
         return {"status": "complete", "reason": None}
     if manifest.state != "complete":
         return {"status": manifest.state, "reason": manifest.reason}

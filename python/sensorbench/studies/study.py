@@ -21,7 +21,7 @@ from sensorbench.results.summary.comparison import (
     StudySection,
 )
 from sensorbench.results.summary.envelope import Caveat
-from sensorbench.runner import Workload
+from sensorbench.runner import Length, Workload
 from sensorbench.schemas.schema_file import ParameterValue
 from sensorbench.studies.pictures import Curves, Effect, Front, Requests
 
@@ -126,6 +126,10 @@ class Grid(toml_file.FileModel):
     datasets: list[str] = Field(min_length=1, description="The datasets that it runs on.")
     operations: str = Field(description="The operation set.")
     targets: list[str] = Field(description="The systems that are compared, if `--target` names no others.")
+    max_load_time: Length | None = Field(default=None, description="A variant whose rows take longer to go in has failed.")
+    encodings: bool = Field(
+        default=False, description="Whether the readings of one sensor are encoded as batches, too, for what each encoding takes."
+    )
     snapshots: bool = Field(
         default=False, description="Whether servers that can write a snapshot do so after loading, for its size and time."
     )
@@ -142,8 +146,20 @@ class StudyPart(Grid):
 
     title: str = Field(description="Title of the part.")
     datasets: list[str] = Field(min_length=1, max_length=1, description="The dataset that it runs on.")
+    follows: str | None = Field(
+        default=None,
+        description="The part that is the level before this one, of a study with levels. What has failed there is left out here.",
+    )
     # It says nothing of one target alone.
     compares_targets: bool = Field(default=False, description="Whether targets are ranked against each other.")
+
+
+class Levels(toml_file.FileModel):
+    """Of a study whose parts are levels of one thing that grows until databases fail: that one does is a result. Levels follow one another, one
+    server is up at a time, and a level is begun only where it fits what a budget leaves.
+    """
+
+    default_scale: float = Field(gt=0.0, le=1.0, description="Share of the datasets that is used if nothing else is said.")
 
 
 class StudyFile(Grid):
@@ -159,6 +175,15 @@ class StudyFile(Grid):
     # A variant that fails is left out and told, so that the others go on.
     continue_on_error: bool = Field(default=False, description="Whether a variant that fails leaves the others running.")
     parts: dict[str, StudyPart] = Field(default={}, description="Parts with layouts and a workload of their own.")
+    levels: Levels | None = Field(default=None, description="That the parts are levels of one thing that grows.")
+
+    @model_validator(mode="after")
+    def _check_levels(self) -> "StudyFile":
+        names = list(self.parts)
+        for name, part in self.parts.items():
+            if part.follows is not None and (self.levels is None or part.follows not in names[: names.index(name)]):
+                raise ValueError(f"parts.{name}.follows {part.follows}: expected a part that stands before it, and [levels]")
+        return self
 
     @model_validator(mode="before")
     @classmethod

@@ -31,6 +31,7 @@ from sensorbench.runner import (
     Comparison,
     ConnectedComparison,
     FreshnessWatch,
+    LoadOrder,
     Parameters,
     PreparedTable,
     RetentionWatch,
@@ -121,7 +122,10 @@ def encoding_cost(
     batches = sum(rows for _, rows in batched)
     if not batches:
         return None
-    encoding, size = str(batched[0][0]["encoding"]), max(1, round(readings / batches))
+    return _described_cost(workbench, str(batched[0][0]["encoding"]), max(1, round(readings / batches)))
+
+
+def _described_cost(workbench: duckdb.DuckDBPyConnection, encoding: str, size: int) -> EncodingCost:
     cost = _cost(workbench, encoding, size)
     return {
         "encoding": encoding,
@@ -130,6 +134,17 @@ def encoding_cost(
         "encode_ns": cost["encode_ns"],
         "decode_ns": cost["decode_ns"],
     }
+
+
+# The encodings of batches that studies compare: that of the sensor-schema study's clients, and two that know what readings are.
+ENCODINGS = ("text", "packed", "gorilla")
+# So many readings are a batch where no schema says it: ten minutes of seconds.
+READINGS_IN_BATCH = 600
+
+
+def encoding_costs(workbench: duckdb.DuckDBPyConnection) -> list[EncodingCost]:
+    """What the readings of one sensor of a dataset cost as batches, by each encoding, whatever databases do with them."""
+    return [_described_cost(workbench, encoding, READINGS_IN_BATCH) for encoding in ENCODINGS]
 
 
 class _BatchCost(TypedDict):
@@ -238,6 +253,7 @@ def load_one(
         with_snapshot=connected.comparison.snapshots,
         values_per_reading=described.values_per_reading,
         generators=connected.comparison.generators,
+        order=LoadOrder(limit_s=connected.comparison.max_load_s),
     )
     width = variant.schema.row_width()
     if width is not None and (why := width.why_not_as_reported(load["size"].get("largest_partitions", {}))):

@@ -10,7 +10,7 @@ from typing import cast
 
 from sensorbench.benchmarks.comparison.block_log import finished_blocks
 from sensorbench.benchmarks.comparison.blocks import plan_blocks
-from sensorbench.benchmarks.comparison.measure import claim_of, is_finished, writes_anything
+from sensorbench.benchmarks.comparison.measure import claim_of, encoding_costs, is_finished, writes_anything
 from sensorbench.benchmarks.comparison.order import EnoughRepetitions, EventOrder, ceiling_concurrency, one_a_database
 from sensorbench.benchmarks.comparison.stages import AllServers, OneServer, Stages
 from sensorbench.errors import UsageError
@@ -195,6 +195,7 @@ class ComparisonBenchmark(Benchmark[ComparisonPlan, ComparisonManifest, Comparis
                 refused=comparison.refused,
                 one_at_a_time=comparison.blocks,
                 budget=comparison.budget,
+                max_load_s=comparison.max_load_s,
             ),
             variants=[
                 variant.manifest(
@@ -235,6 +236,9 @@ class ComparisonBenchmark(Benchmark[ComparisonPlan, ComparisonManifest, Comparis
             intent=plan.intent,
             is_enough=plan.is_enough,
         ).run()
+        if plan.comparison.encodings:
+            with context.progress.task("encoding readings as batches"):
+                context.writer.update_plan(encodings=encoding_costs(plan.validated.workbench))
 
     def clean_up(self, plan: ComparisonPlan, context: RunContext[ComparisonWriter]) -> None:
         """Removes what was loaded below the results. Data at a target that the user named stays, unless `drop_after`."""

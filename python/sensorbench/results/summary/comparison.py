@@ -13,6 +13,7 @@ from sensorbench.results.described import (
     EncodingCost,
     LoadedTable,
     LoaderReport,
+    LoadMemory,
     LoadProgress,
     SnapshotReport,
 )
@@ -87,6 +88,9 @@ class LoadFigures(SummaryPart):
     )
     progress: list[Annotated[LoadProgress, AsWritten]] = Field(
         default=[], description="How many rows were in at moments of the load, where that was noted."
+    )
+    memory: Annotated[LoadMemory, AsWritten] | None = Field(
+        default=None, description="Memory of whoever holds the data, where it is known; null in results of earlier versions."
     )
     schema_sha256: str | None = Field(
         default=None, description="SHA-256 of the schema file that was run; null in results of earlier versions."

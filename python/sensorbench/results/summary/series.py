@@ -43,6 +43,7 @@ class SeriesFigures(SummaryPart):
     parts: dict[str, SeriesPart]
     growth: list[GrowthPoint]
     sections: list[StudySection]
+    left_out: dict[str, str] = Field(default={}, description="Parts that were not begun, each with why.")
 
 
 class SeriesSummary(Summary[SeriesFigures]):

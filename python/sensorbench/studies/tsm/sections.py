@@ -191,11 +191,20 @@ def _bytes_per_value(evidence: Evidence, variant: VariantManifest, missing: floa
     return size / values if size is not None and values else None
 
 
+def _encoded(evidence: Evidence) -> dict[str, float]:
+    """Bytes of a reading by encoding; nothing in results of earlier versions."""
+    costs = evidence.result.manifest.plan.encodings
+    return {f"{cost['encoding']}, batches of {cost['readings_a_batch']}": cost["bytes_a_reading"] for cost in costs}
+
+
 def _storage(parts: Mapping[str, Evidence]) -> Section:
     """What a value takes by what is special about values."""
     base = parts.get(BASE)
     plain = {variant.id: _bytes_per_value(base, variant, 0.0) for variant in base.result.manifest.variants} if base else {}
-    rows: list[list[Any]] = [[variant, "none", None, bytes_per_value, None] for variant, bytes_per_value in plain.items()]
+    plain_encoded = _encoded(base) if base else {}
+    rows: list[list[Any]] = [
+        [what, "none", None, bytes_per_value, None] for what, bytes_per_value in (*plain.items(), *plain_encoded.items())
+    ]
     points: dict[str, list[CurvePoint]] = {kind: [] for kind in _FEATURES}
     for name, evidence in parts.items():
         found = _FEATURE.fullmatch(name)
@@ -211,13 +220,18 @@ def _storage(parts: Mapping[str, Evidence]) -> Section:
             points[kind].append(
                 CurvePoint(variant_name(variant), kind, level, f"{_FEATURES[kind]}: {level:g}", level, taken, None, None)
             )
+        for encoding, taken in _encoded(evidence).items():
+            of_plain = plain_encoded.get(encoding)
+            rows.append([encoding, _FEATURES[kind], level, taken, taken / of_plain if of_plain else None])
+            points[kind].append(CurvePoint(encoding, kind, level, f"{_FEATURES[kind]}: {level:g}", level, taken, None, None))
     return Section(
         "Bytes per value by features of values",
         "One station's hundred sensors. Bytes on disk after loading and settling, with each system's compression on, over the values that are not missing "
         "(by their expected share). Without a feature, values are evenly spread over 0 to 1 and nothing compresses them. What a system allocates at "
-        "once counts in full, so that small data look large.",
+        "once counts in full, so that small data look large. Beside them stand the encodings of the sensor-schema study: the readings of one sensor, each with "
+        "its time, in batches and nothing around them.",
         [
-            Column("variant", "variant"),
+            Column("variant or encoding", "variant"),
             Column("feature"),
             Column("level", "number"),
             Column("bytes per value", "number"),
