@@ -15,13 +15,14 @@ def _not_noted(_: int) -> None:
 
 def wait_for(load: Load, before: int, task: Task, guard: MemoryGuard, note: Callable[[int], None] = _not_noted) -> None:
     """Waits until a load is over, behind `before` rows of others, and reports how far it is; one that is cut short is stopped. `note` is
-    called some times per second with the number of rows that are in.
+    called some times per second, and at the end, with the number of rows that are in.
     """
     try:
         while not load.wait(SLICE_S):
             guard.check(before + load.rows)
             task.advance_to(before + load.rows, f"{before + load.rows:,} rows")
             note(before + load.rows)
+        note(before + load.rows)
     except BaseException:
         load.stop()
         load.wait(60.0)
