@@ -309,7 +309,8 @@ def test_postgresql_drops_partitions_or_deletes_rows_and_has_the_same_left(
     cli: Cli, lab_servers: LabServers, tmp_path: Path
 ) -> None:
     lab_servers.start("postgresql")
-    ended, summary = run(cli, tmp_path, [("lab:postgresql", "natural"), ("lab:postgresql", "daily")])
+    targets = [(f"lab:postgresql?namespace=sensorbench_retention_{name}", name) for name in ("natural", "daily")]
+    ended, summary = run(cli, tmp_path, targets)
     accounts = accounts_of(summary)
     assert accounts.keys() == {"natural", "daily"}
     for of_write in accounts.values():
