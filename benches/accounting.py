@@ -1,7 +1,7 @@
 """`make bench-accounting`: the memory and the time that it takes to account for up to 100 million acknowledged readings. Prints figures; asserts nothing.
 
 A fifth of the readings comes late and one in twenty comes again with another value, of which the last counts. Each size is a run of its own in a process of
-its own, whose memory is looked at while readings are written, while they are accounted for, and until the report is there. The target is a file of
+its own, whose memory is read while readings are written, while they are accounted for, and until the report is there. The target is a file of
 SQLite, in the same process, whose cache is small; `--target` names another one, such as a server of the lab.
 """
 
@@ -61,7 +61,7 @@ class Watched:
 
 
 def watch(process: subprocess.Popen[bytes], out: Path) -> Watched:
-    """Looks at a command until it ends. It accounts for readings as long as its accounts are there."""
+    """Watches a command until it ends. It accounts for readings while the folder of its accounts exists."""
     watched, of_command, stage = Watched(), psutil.Process(process.pid), STAGES[0]
     before_s = time.monotonic()
     while process.poll() is None:

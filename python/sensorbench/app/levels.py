@@ -49,7 +49,7 @@ def run_levels(
         levels: what the study says of all of them.
         options: what the user has chosen. A budget leaves out levels, and changes nothing of those that are measured.
         folder: where each level has a folder.
-        progress: told what goes on.
+        progress: reports which level is measured, and which are left out.
         show: given the summary of all levels, and its page.
         show_level: given those of each.
         resume: whether it goes on with what is in the folder. Levels that are complete are not measured again.
@@ -210,7 +210,7 @@ class _Levels:
         """The comparison with one server up at a time, unless all of them are servers that stay."""
         if all(server_kind(variant) == "kept up" for variant in comparison.variants):
             return comparison
-        # What grows is looked at, not how much a server differs from one start to the next.
+        # The levels are compared, not how much a server differs from one start to the next.
         repetitions = comparison.workload.repetitions
         blocks = self.options.over(one_at_a_time=True, repetitions_per_block=repetitions, disk_reserve=None)
         return with_fields(comparison, blocks=blocks)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from sensorbench import lab
 from sensorbench.benchmarks.elasticity import KINDS, OF_ANY_CLUSTER
@@ -104,9 +104,13 @@ def _duplicate_rules(driver: Database) -> str:
 
 
 @cache
+def _content(file: Path) -> dict[str, Any]:
+    return tomllib.loads(file.read_text(encoding="utf-8"))
+
+
 def _rule_in(file: Path) -> str:
     """The rule of a schema file, or one for each value of a parameter; empty where it has none."""
-    content = tomllib.loads(file.read_text(encoding="utf-8"))
+    content = _content(file)
     rules = content.get("duplicates", "")
     if isinstance(rules, str):
         others = [
@@ -116,10 +120,9 @@ def _rule_in(file: Path) -> str:
     return ", ".join(f"{rule} with {name}={value}" for name, of_values in rules.items() for value, rule in of_values.items())
 
 
-@cache
 def _is_not_run(file: Path) -> bool:
     """Whether a schema file says that no test has run it, so that its rule is what the database's documentation says."""
-    return str(tomllib.loads(file.read_text(encoding="utf-8")).get("summary", "")).endswith(_NOT_RUN)
+    return str(_content(file).get("summary", "")).endswith(_NOT_RUN)
 
 
 def _changes(driver: Database) -> str:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from sensorbench._engine import generate_hosts, generate_walks
 
-# The fractional parts of its multiples are evenly spread, so that as many hosts end in each stretch of time.
+# The fractional parts of its multiples are evenly spread, so that as many hosts end in each interval.
 _GOLDEN_RATIO = 0.618033988749895
 
 

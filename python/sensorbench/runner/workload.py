@@ -183,11 +183,10 @@ class Workload(toml_file.FileModel):
     @property
     def planned_count(self) -> int:
         """How many operations a run has, where that is known before."""
-        if self.operations is not None:
-            return self.operations
-        if self.schedule.rate is None or self.duration is None:
+        expected = self._expected_operations()
+        if expected is None:
             raise AssertionError("a workload of unknown length has no retention")
-        return max(1, round(self.schedule.rate * seconds(self.duration)))
+        return max(1, round(expected))
 
     @property
     def log_every(self) -> int | None:

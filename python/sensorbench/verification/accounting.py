@@ -5,7 +5,7 @@ sent, when it ended and how. DuckDB makes of it what must be there (`accounting_
 series, and compared by number of rows and sum of their hashes; where a range differs, each of its readings is read by itself.
 
 Deliveries lie in a database on disk, sorted by reading, which spills; what must be there is made of a part of the readings at a time, read, compared and
-added up, so that DuckDB's limit of memory is enough for any number of them.
+added up, so that DuckDB keeps within its limit of memory. `make bench-accounting` measures what the whole process takes.
 """
 
 import json

@@ -3,7 +3,7 @@
 import json
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, wait
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -14,8 +14,7 @@ from sensorbench.runner.generators.hosted import ClockedHost
 from sensorbench.runner.generators.load_generator import LoadGenerator
 from sensorbench.runner.generators.load_part import LoadPart, parts_of
 from sensorbench.runner.generators.messages import LoadState
-from sensorbench.runner.generators.shared_run import LEAD_NS
-from sensorbench.runner.generators.started import started_generators
+from sensorbench.runner.generators.started import LEAD_NS, GeneratorThreads, offsets_ns, started_generators
 
 if TYPE_CHECKING:
     from sensorbench.runner.prepare import PreparedTable
@@ -40,7 +39,7 @@ class SharedLoad:
         self._generators = generators
         self._batch_rows = batch_rows
         self._sends_parts = sends_parts
-        self._pool = ThreadPoolExecutor(max_workers=len(generators), thread_name_prefix="load generators")
+        self._threads = GeneratorThreads(generators)
         self._states: dict[int, LoadState] = {}
         # Calls that somebody waits for, or waited for when they were interrupted.
         self._calls: list[Future[Any]] = []
@@ -71,8 +70,7 @@ class SharedLoad:
         self._states = {}
         try:
             self._each(with_rows, lambda generator: self._hand_over(generator, parts[generator]))
-            clocks = self._each(with_rows, lambda generator: generator.sample_clock())
-            ahead_ns = {number: sample.offset_ns if sample else 0 for number, sample in clocks.items()}
+            ahead_ns = offsets_ns(self._each(with_rows, lambda generator: generator.sample_clock()))
             at_ns = time.monotonic_ns() + LEAD_NS
             late_ns = self._each(with_rows, lambda generator: generator.start_load_at(at_ns + ahead_ns[generator.number]))
             self._wait(with_rows, on_wait)
@@ -89,8 +87,7 @@ class SharedLoad:
 
     def close(self) -> None:
         """Ends all processes."""
-        list(self._pool.map(lambda generator: generator.close(), self._generators))
-        self._pool.shutdown()
+        self._threads.close()
 
     @property
     def acknowledged(self) -> int:
@@ -114,7 +111,7 @@ class SharedLoad:
 
     def _each(self, generators: Sequence[LoadGenerator], call: Callable[[LoadGenerator], Result]) -> dict[int, Result]:
         """What each load generator answers, by number. Raises the error of the first that has one, when all have answered."""
-        calls = {generator.number: self._pool.submit(call, generator) for generator in generators}
+        calls = self._threads.call(call, generators)
         self._calls = list(calls.values())
         answers: dict[int, Result] = {}
         failed: BaseException | None = None
@@ -136,7 +133,8 @@ class SharedLoad:
 
         # Each speaks of one thing at a time.
         wait(self._calls)
-        list(self._pool.map(stop, generators))
+        for stopped in self._threads.call(stop, generators).values():
+            stopped.result()
 
     def _loaded(self, generator: LoadGenerator, part: LoadPart, start_ns: int, late_ns: int) -> LoadedByGenerator:
         """What one did, which began so long after the first."""

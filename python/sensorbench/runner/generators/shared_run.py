@@ -4,7 +4,6 @@ import json
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
@@ -22,7 +21,7 @@ from sensorbench.runner.generators.hosted import ClockedHost
 from sensorbench.runner.generators.load_generator import EndedShare, LoadGenerator, ShareWork
 from sensorbench.runner.generators.segments import SegmentParts, whole_batch
 from sensorbench.runner.generators.snapshots import Figures, merged_phases, merged_snapshot
-from sensorbench.runner.generators.started import started_generators
+from sensorbench.runner.generators.started import LEAD_NS, GeneratorThreads, offsets_ns, started_generators
 from sensorbench.runner.plan import as_json
 
 if TYPE_CHECKING:
@@ -32,8 +31,6 @@ Result = TypeVar("Result")
 
 # The engine's interval of figures, where the plan says nothing.
 INTERVAL_NS = 1_000_000_000
-# From the agreement on a start, or on a rate, until it takes effect: all load generators have heard of it by then.
-LEAD_NS = 250_000_000
 # How processes of load generators are called beside the client and the servers.
 GENERATOR = "generator"
 
@@ -49,7 +46,7 @@ class SharedRun(EngineRun):
         self._operations = [operation["operation"]["name"] for operation in plan["operations"]]
         self._origin_ns = origin_ns
         self._merge = Merge(self._phases, self._operations, INTERVAL_NS)
-        self._pool = ThreadPoolExecutor(max_workers=len(generators), thread_name_prefix="load generators")
+        self._threads = GeneratorThreads(generators)
         self._snapshots: dict[int, Snapshot] = {}
         self._start_lags_ns: dict[int, int] = {}
         self._ended: dict[int, EndedShare] = {}
@@ -90,7 +87,7 @@ class SharedRun(EngineRun):
     def prepare(self, work: Callable[[int, int], ShareWork]) -> None:
         """Has all of them connect; `work` of a number, from 0, and of the zero of the run's clock on the clock there."""
         samples = self._each(lambda generator: generator.sample_clock())
-        self._offsets_ns = {number: sample.offset_ns if sample else 0 for number, sample in samples.items()}
+        self._offsets_ns = offsets_ns(samples)
         self._each(
             lambda generator: generator.prepare(work(generator.number - 1, self._origin_ns + self._offsets_ns[generator.number]))
         )
@@ -168,16 +165,12 @@ class SharedRun(EngineRun):
 
     def close(self) -> None:
         """Ends all processes."""
-        list(self._pool.map(lambda generator: generator.close(), self._generators))
-        self._pool.shutdown()
+        self._threads.close()
 
     def _each(self, call: Callable[[LoadGenerator], Result], *, raises: bool = True) -> dict[int, Result]:
         """What each load generator that is left answers, by number. When one is lost, all end. Raises LostGeneratorError."""
-        calls = {
-            generator.number: self._pool.submit(call, generator)
-            for generator in self._generators
-            if generator.number not in self._lost
-        }
+        left = (generator for generator in self._generators if generator.number not in self._lost)
+        calls = self._threads.call(call, left)
         answers, lost = {}, None
         for number, answer in calls.items():
             try:

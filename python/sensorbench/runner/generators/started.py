@@ -1,10 +1,18 @@
-"""Starting load generators, here or on hosts."""
+"""Starting load generators, here or on hosts, and having all of them do something at the same time."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
 
+from sensorbench.hosts.clocks import ClockSample
 from sensorbench.runner.generators.hosted import ClockedHost, HostedGenerator
 from sensorbench.runner.generators.load_generator import LoadGenerator
 from sensorbench.runner.generators.local import LocalGenerator
+
+Result = TypeVar("Result")
+
+# From the agreement on a start, or on a rate, until it takes effect: all load generators have heard of it by then.
+LEAD_NS = 250_000_000
 
 
 def started_generators(count: int, hosts: Sequence[ClockedHost]) -> list[LoadGenerator]:
@@ -20,3 +28,30 @@ def started_generators(count: int, hosts: Sequence[ClockedHost]) -> list[LoadGen
             generator.close()
         raise
     return generators
+
+
+class GeneratorThreads:
+    """A thread for each load generator, on which this process calls it.
+
+    Args:
+        generators: all of them; they end with this.
+
+    """
+
+    def __init__(self, generators: Sequence[LoadGenerator]) -> None:
+        self._generators = generators
+        self._pool = ThreadPoolExecutor(max_workers=len(generators), thread_name_prefix="load generators")
+
+    def call(self, call: Callable[[LoadGenerator], Result], generators: Iterable[LoadGenerator]) -> dict[int, Future[Result]]:
+        """Calls some of them at the same time. Returns the answers to come, by number."""
+        return {generator.number: self._pool.submit(call, generator) for generator in generators}
+
+    def close(self) -> None:
+        """Ends all of them, and the threads."""
+        list(self._pool.map(lambda generator: generator.close(), self._generators))
+        self._pool.shutdown()
+
+
+def offsets_ns(samples: Mapping[int, ClockSample | None]) -> dict[int, int]:
+    """How far the clock of each load generator is ahead of this machine's, by its number; those without a sample are here."""
+    return {number: sample.offset_ns if sample else 0 for number, sample in samples.items()}
