@@ -1,5 +1,6 @@
 """What tests share: a cache of their own, the command line, and one small study."""
 
+import gc
 import html
 import json
 import os
@@ -65,6 +66,10 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+# The imports of all modules of tests, and what they keep, would be looked through again and again: a tenth of the time of all tests.
+gc.set_threshold(50_000)
+
+
 _QUICK_JAVA = pytest.StashKey[Path | None]()
 _NO_LAB = pytest.StashKey[Path]()
 _LAB_HOME = pytest.StashKey[Path | None]()
@@ -84,6 +89,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     mark_by_fixtures(items)
+
+
+def pytest_collection_finish() -> None:
+    # The tests stay to the end. No collection looks at them.
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
