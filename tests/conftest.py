@@ -97,6 +97,11 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+def pytest_unconfigure() -> None:
+    # DuckDB says at the end of a process what was never freed.
+    gc.unfreeze()
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     reports = [
         report for reports in terminalreporter.stats.values() for report in reports if isinstance(report, pytest.TestReport)

@@ -54,6 +54,20 @@ schema = "natural"
 mix = {{ get_sensor_data = 1 }}
 operations = 60
 """
+# Averages, which are compared within a tolerance, and more answers than have a reference.
+AVERAGES = """
+dataset = "tsbs-cpu-only:hosts=3,duration=13h"
+operations = "tsbs_cpu"
+[[target]]
+url = "sqlite"
+schema = "wide"
+[[target]]
+url = "duckdb"
+schema = "wide"
+[workload]
+mix = { double-groupby-1 = 1 }
+operations = 60
+"""
 SQLITE, FJALL = "sqlite-natural", "fjall-by_sensor"
 Place = Callable[[Path], None]
 
@@ -137,7 +151,7 @@ def warm_as_cold(unpacked: Path) -> None:
 
 def edited_latency(unpacked: Path) -> None:
     for run in runs_in(unpacked, SQLITE):
-        set_column(run / BLOCK_SUMS_FILE, "value_ns", pq.read_table(run / BLOCK_SUMS_FILE)["value_ns"].to_numpy() * 0.8)
+        set_column(run / BLOCK_SUMS_FILE, "value_ns", pq.read_table(run / BLOCK_SUMS_FILE)["value_ns"].to_numpy() * 4 // 5)
 
 
 def edited_figure(unpacked: Path) -> None:
@@ -199,11 +213,11 @@ def clipped_tail(unpacked: Path) -> None:
     """All that is above the 97th percentile is cut to it, in block sums and in sampled operations."""
     for run in runs_in(unpacked, SQLITE):
         values = pq.read_table(run / BLOCK_SUMS_FILE)["value_ns"].to_numpy()
-        top = float(int(np.quantile(values, 0.97)))
+        top = int(np.quantile(values, 0.97))
         set_column(run / BLOCK_SUMS_FILE, "value_ns", np.minimum(values, top))
         table = pq.read_table(run / SAMPLED_FILE)
         due, end = (table[name].to_numpy().astype(np.int64) for name in ("intended_start_ns", "end_ns"))
-        set_column(run / SAMPLED_FILE, "end_ns", np.minimum(end, due + int(top)))
+        set_column(run / SAMPLED_FILE, "end_ns", np.minimum(end, due + top))
 
 
 FRAUDS: dict[str, tuple[Place, str]] = {
@@ -268,6 +282,37 @@ def test_honest_bundles_are_sound(open_loop: Path, same_twice: Path, study_folde
         assert ended.json["is_sound"]
         assert ended.json["figures"] > 100
         assert "load times and rates" in ended.json["unverified"]
+
+
+def test_of_many_values_some_are_kept_for_all_variants_and_verified(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    experiment, results, whole, thinned = (tmp_path / name for name in ("averages.toml", "results", "whole.sbz", "thinned.sbz"))
+    experiment.write_text(AVERAGES, encoding="utf-8")
+    assert run_main(("run", experiment, "--no-open", "-q", "--out", results)) == 0
+    assert run_main(("bundle", results, "--out", whole, "-q")) == 0
+    monkeypatch.setattr("sensorbench.bundles.contents.VALUES_OF_ALL", 100)
+    assert run_main(("bundle", results, "--out", thinned, "-q")) == 0
+    index = read_index(thinned)
+    assert read_index(whole).answers_without_values == 0 < index.answers_without_values
+    assert index.unverifiable == read_index(whole).unverifiable
+    found = verify(thinned)
+    assert found.is_sound, found.problems
+    left_out = f"values within a tolerance of {index.answers_without_values:,} answers, which are left out"
+    assert left_out in found.unverified
+    assert left_out not in verify(whole).unverified
+
+    def kept(unpacked: Path) -> tuple[Path, list[list[float] | None]]:
+        run = runs_in(unpacked)[0]
+        return run / "answers.parquet", pq.read_table(run / "answers.parquet")["computed"].to_pylist()
+
+    def other_value(unpacked: Path) -> None:
+        """One of those that are kept."""
+        file, values = kept(unpacked)
+        place = next(place for place, value in enumerate(values) if value)
+        values[place] = [1e9] * len(values[place] or [])
+        set_column(file, "computed", values)
+
+    problems = verify(forged(thinned, tmp_path, other_value, is_summarised=False)).problems
+    assert {problem.check for problem in problems} == {"figures"}, problems
 
 
 def test_equal_results_make_equal_bundles(cli: Cli, open_loop: Path, open_loop_results: Path, tmp_path: Path) -> None:

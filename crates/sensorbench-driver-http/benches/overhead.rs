@@ -29,8 +29,10 @@ const FIRST: i64 = 20_000_000_000;
 /// Rows that are loaded at a time.
 const BATCH_ROWS: i64 = 50_000;
 const SENSOR: &str = "a";
-const WRITES: u64 = 4_000;
+const WRITES: u64 = 2_500;
 const READS: u64 = 1_000;
+/// So many times a repeat alternates between the engine and the loop: what a server does meanwhile meets both.
+const TURNS: usize = 4;
 /// Rows per answer of a read of a range.
 const RANGE: i64 = 100;
 
@@ -223,7 +225,7 @@ fn measure(bench: &Bench, url: &str, open: &dyn Fn(&str) -> Box<dyn Driver>, cas
     compare(
         &format!("{}_cpu_ratio_{}_{concurrency}_in_flight", bench.database.name(), case.operation),
         ids.len(),
-        1,
+        TURNS,
         || {
             let (cpu_s, rows) = counted_through_the_engine(driver.as_ref(), operation, &parameters, concurrency);
             let expected = if case.operation == "write" { 0 } else { ids.len() * rows_per_answer };

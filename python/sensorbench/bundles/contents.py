@@ -1,4 +1,6 @@
-"""What of a results folder goes into a bundle: all that figures follow from, without secrets; block sums replace logs."""
+"""What of a results folder goes into a bundle: all that figures follow from, without secrets; block sums replace logs. Of many answers only some keep
+the values that are compared within a tolerance.
+"""
 
 import re
 from collections.abc import Iterator
@@ -7,6 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from sensorbench.benchmarks.comparison import block_sums_of
 from sensorbench.errors import UsageError
@@ -17,18 +21,23 @@ from sensorbench.results.checksums import new_checksum_of
 from sensorbench.results.latencies import is_logged_whole
 from sensorbench.results.manifest import MANIFEST_FILE
 from sensorbench.results.stored import check_sound
-from sensorbench.results.writer import write_table
+from sensorbench.results.writer import REFERENCE_FILE, write_table
 from sensorbench.schemas import shipped_operations
 from sensorbench.schemas.operations import operations_file
 
 # Of each run so many operations are kept in the place of its log, evenly chosen, and the slowest; of a bundle with many runs, so many of all together.
 SAMPLED, SAMPLED_OF_ALL = 5_000, 50_000
 SLOWEST = 20
+# Averages and sums of readings do not compress: about so many of a bundle are kept, of evenly chosen operations; and all of those that have a reference.
+VALUES_OF_ALL = 50_000
+# Spreads numbers of operations, whose kinds may come in a fixed order (Knuth's multiplicative hash).
+_SPREAD = np.uint64(2_654_435_761)
 
 _KEPT = re.compile(
     r"(manifest|series|summary|load|known_answers|contents|query_plans|failure|measurement|stall|study|block-\d+|\d{4})\.json"
     r"|(answers|intervals|events|resources|status)(-\d{6})?\.parquet|(reference|freshness|retention)\.parquet|histograms(-\d{6})?\.hlog"
 )
+_ANSWERS = re.compile(r"answers(-\d{6})?\.parquet")
 _LOGS = re.compile(r"operations(-\d{6})?\.parquet|history\.jsonl")
 # Of variants what their folders say stands in the summary of the whole; and what databases have themselves is no result.
 _NOT_AGAIN = re.compile(r"(.*/)?experiments/[^/]+/summary\.json|(.*/)?data/.*")
@@ -41,10 +50,13 @@ OPERATIONS_PART = "operations"
 
 @dataclass(frozen=True)
 class Contents:
-    """The entries of a bundle but for its index; and the entry of each variant's schema file, by part and variant."""
+    """The entries of a bundle but for its index; the entry of each variant's schema file, by part and variant; and how many answers have their values
+    left out.
+    """
 
     entries: dict[str, Content]
     schema_files: dict[str, str]
+    answers_without_values: int
 
 
 def without_secrets(text: str) -> str:
@@ -58,7 +70,7 @@ def contents_of(folder: Path, work: Path, *, with_operations: bool) -> Contents:
     Args:
         folder: of the results.
         work: an empty folder for what is made of them.
-        with_operations: whether logs of operations go in; else block sums and a sample of them.
+        with_operations: whether logs of operations go in, and all values of answers; else block sums, and samples of them.
 
     Raises:
         UsageError: a schema file is not the one any more that was run.
@@ -76,12 +88,15 @@ def contents_of(folder: Path, work: Path, *, with_operations: bool) -> Contents:
         entries[f"{RESULTS_PART}/{name}"] = (
             without_secrets(path.read_text(encoding="utf-8")).encode() if path.suffix in _TEXTS else path
         )
+    without_values = 0
     if not with_operations:
-        entries |= _in_place_of_logs(folder, work)
+        entries |= _in_place_of_logs(folder, work / "sums")
+        fewer, without_values = _fewer_values(folder, work / "answers")
+        entries |= fewer
     schema_files: dict[str, str] = {}
     for part in comparison_parts(folder):
         _add_sources(folder, part, entries, schema_files)
-    return Contents(entries, schema_files)
+    return Contents(entries, schema_files, without_values)
 
 
 def comparison_parts(folder: Path) -> list[str]:
@@ -123,6 +138,45 @@ def _sample(log: pa.Table, count: int) -> pa.Table:
     slowest = np.argsort(took, kind="stable")[-SLOWEST:]
     chosen = np.unique(np.concatenate([np.arange(0, log.num_rows, every), slowest]))
     return log.take(pa.array(chosen))
+
+
+def _fewer_values(folder: Path, work: Path) -> tuple[dict[str, Content], int]:
+    """Answers in whose place those with fewer values come, if all together have many; and how many answers have theirs left out. All variants keep the
+    values of the same operations, so that they can be compared.
+    """
+    files = [path for path in sorted(folder.rglob("answers*.parquet")) if _ANSWERS.fullmatch(path.name)]
+    values = sum(pc.sum(_values_of_each(pq.read_table(path, columns=["computed"]))).as_py() or 0 for path in files)
+    if values <= VALUES_OF_ALL:
+        return {}, 0
+    every = np.uint64(-(-values // VALUES_OF_ALL))
+    references = [pq.read_table(path, columns=["k"])["k"].to_numpy() for path in sorted(folder.rglob(REFERENCE_FILE))]
+    with_reference = np.unique(np.concatenate([*references, np.empty(0, np.int64)])).astype(np.uint64)
+    entries: dict[str, Content] = {}
+    without_values = 0
+    for path in files:
+        answers = pq.read_table(path)
+        k = answers["k"].to_numpy().astype(np.uint64)
+        is_kept = ((k * _SPREAD) % (np.uint64(1) << np.uint64(32)) % every == 0) | np.isin(k, with_reference)
+        without_values += int(np.count_nonzero(_values_of_each(answers).to_numpy()[~is_kept]))
+        computed = answers["computed"].combine_chunks()
+        place = answers.schema.get_field_index("computed")
+        name = path.relative_to(folder).as_posix()
+        write_table(
+            _made(work / name),
+            answers.set_column(place, answers.schema.field(place), pc.if_else(is_kept, computed, pa.scalar(None, computed.type))),
+        )
+        entries[f"{RESULTS_PART}/{name}"] = work / name
+    return entries, without_values
+
+
+def _values_of_each(answers: pa.Table) -> pa.ChunkedArray:
+    return pc.fill_null(pc.list_value_length(answers["computed"]), 0)
+
+
+def _made(file: Path) -> Path:
+    """A file whose folder is there."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    return file
 
 
 def _add_sources(folder: Path, part: str, entries: dict[str, Content], schema_files: dict[str, str]) -> None:

@@ -60,7 +60,8 @@ def make_bundle(
         out: the file; what lies there is overwritten.
         head: what is said of the results.
         summarise: gives the summary of a folder of results of any kind.
-        with_operations: whether logs of operations go in, also of kinds whose figures follow without them; those of others always do.
+        with_operations: whether logs of operations go in, and all values of answers, also of kinds whose figures follow without them; those of others
+            always do.
         key: an SSH key that signs it.
 
     Returns:
@@ -73,7 +74,7 @@ def make_bundle(
     """
     with_operations = with_operations or head.kind in _NEEDS_LOGS
     with tempfile.TemporaryDirectory(prefix="sensorbench-bundle-") as work:
-        contents = contents_of(folder, Path(work) / "sums", with_operations=with_operations)
+        contents = contents_of(folder, Path(work) / "made", with_operations=with_operations)
         entries = contents.entries
         # The summary of a series is computed of those of its parts.
         parts = [part for part in comparison_parts(folder) if part != "."]
@@ -89,6 +90,7 @@ def make_bundle(
             version=head.version,
             bundled_by=__version__,
             with_operations=with_operations,
+            answers_without_values=contents.answers_without_values,
             schema_files=contents.schema_files,
             unverifiable=_unverifiable(entries, summaries, summarise, Path(work) / "unpacked"),
             files=listed(entries),

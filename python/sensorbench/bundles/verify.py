@@ -163,6 +163,8 @@ def verify_unpacked(
     if again:
         checks.append("figures of each measurement follow from its run")
     figures += sum(each.count for each in again)
+    if index.answers_without_values:
+        unverified.append(f"values within a tolerance of {index.answers_without_values:,} answers, which are left out")
     once = [*_MEASURED_ONCE.get(index.results, _OF_TOOLS), *_OF_ALL]
     return Verification(index, figures, checks, [*problems, *odd, *differing], [*unverified, *once], signer, summaries)
 

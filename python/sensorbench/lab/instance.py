@@ -1,6 +1,7 @@
 """What the lab knows of an instance: a record on disk that is written before anything is started."""
 
 import secrets
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Literal
@@ -179,7 +180,12 @@ class Instance(BaseModel):
 
 def read_instances() -> list[Instance]:
     """All instances that have a record."""
-    return [_read(folder / RECORD_FILE) for folder in sorted(instances_folder().iterdir()) if (folder / RECORD_FILE).exists()]
+    found = []
+    for folder in sorted(instances_folder().iterdir()):
+        # One that somebody ends meanwhile has none any more.
+        with suppress(FileNotFoundError, NotADirectoryError):
+            found.append(_read(folder / RECORD_FILE))
+    return found
 
 
 def find_instance(name: str) -> Instance:

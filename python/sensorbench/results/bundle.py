@@ -70,6 +70,9 @@ class BundleIndex(BaseModel):
     version: str = Field(description="The version of sensorbench that measured.")
     bundled_by: str = Field(description="The version of sensorbench that made the bundle.")
     with_operations: bool = Field(description="Whether the logs of operations are in it.")
+    answers_without_values: int = Field(
+        0, description="Answers of which only rows and hash are in it, and not the values that are compared within a tolerance."
+    )
     schema_files: dict[str, str] = Field(description="The entry of each variant's schema file, by part and variant.")
     unverifiable: list[str] = Field(
         description="Figures of the summaries that do not follow from what is in the bundle, because logs of operations are left out."
