@@ -289,7 +289,7 @@ def test_of_many_values_some_are_kept_for_all_variants_and_verified(tmp_path: Pa
     experiment.write_text(AVERAGES, encoding="utf-8")
     assert run_main(("run", experiment, "--no-open", "-q", "--out", results)) == 0
     assert run_main(("bundle", results, "--out", whole, "-q")) == 0
-    monkeypatch.setattr("sensorbench.bundles.contents.VALUES_OF_ALL", 100)
+    monkeypatch.setattr("sensorbench.bundles.contents.VALUES_OF_ALL", 3_000)
     assert run_main(("bundle", results, "--out", thinned, "-q")) == 0
     index = read_index(thinned)
     assert read_index(whole).answers_without_values == 0 < index.answers_without_values

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from sensorbench.benchmarks.comparison import block_sums_of
 from sensorbench.errors import UsageError
@@ -26,12 +27,14 @@ from sensorbench.schemas import shipped_operations
 from sensorbench.schemas.operations import operations_file
 
 # Of each run so many operations are kept in the place of its log, evenly chosen, and the slowest; of a bundle with many runs, so many of all together.
-SAMPLED, SAMPLED_OF_ALL = 5_000, 50_000
+SAMPLED, SAMPLED_OF_ALL = 5_000, 25_000
 SLOWEST = 20
-# Averages and sums of readings do not compress: about so many of a bundle are kept, of evenly chosen operations; and all of those that have a reference.
-VALUES_OF_ALL = 50_000
+# Averages and sums of readings do not compress: up to so many of a bundle are kept, of evenly chosen operations, those that have a reference first.
+VALUES_OF_ALL = 100_000
 # Spreads numbers of operations, whose kinds may come in a fixed order (Knuth's multiplicative hash).
 _SPREAD = np.uint64(2_654_435_761)
+
+Numbers = NDArray[np.uint64]
 
 _KEPT = re.compile(
     r"(manifest|series|summary|load|known_answers|contents|query_plans|failure|measurement|stall|study|block-\d+|\d{4})\.json"
@@ -141,42 +144,51 @@ def _sample(log: pa.Table, count: int) -> pa.Table:
 
 
 def _fewer_values(folder: Path, work: Path) -> tuple[dict[str, Content], int]:
-    """Answers in whose place those with fewer values come, if all together have many; and how many answers have theirs left out. All variants keep the
-    values of the same operations, so that they can be compared.
+    """Answers and references in whose place those with fewer values come, if all together have many; and how many answers have theirs left out. All
+    keep the values of the same operations, so that they can be compared.
     """
-    files = [path for path in sorted(folder.rglob("answers*.parquet")) if _ANSWERS.fullmatch(path.name)]
-    values = sum(pc.sum(_values_of_each(pq.read_table(path, columns=["computed"]))).as_py() or 0 for path in files)
-    if values <= VALUES_OF_ALL:
+    references = sorted(folder.rglob(REFERENCE_FILE))
+    files = [*references, *(path for path in sorted(folder.rglob("answers*.parquet")) if _ANSWERS.fullmatch(path.name))]
+    sizes = [pq.read_table(path, columns=["k", "computed"]) for path in files]
+    numbers = [table["k"].to_numpy().astype(np.uint64) for table in sizes]
+    values = [_values_of_each(table) for table in sizes]
+    if sum(int(each.sum()) for each in values) <= VALUES_OF_ALL:
         return {}, 0
-    every = np.uint64(-(-values // VALUES_OF_ALL))
-    references = [pq.read_table(path, columns=["k"])["k"].to_numpy() for path in sorted(folder.rglob(REFERENCE_FILE))]
-    with_reference = np.unique(np.concatenate([*references, np.empty(0, np.int64)])).astype(np.uint64)
+    with_reference = np.concatenate([*numbers[: len(references)], np.empty(0, np.uint64)])
+    kept = _kept_numbers(np.concatenate(numbers), np.concatenate(values), with_reference)
     entries: dict[str, Content] = {}
     without_values = 0
-    for path in files:
+    for path, of_file, lengths in zip(files, numbers, values, strict=True):
+        is_kept = np.isin(of_file, kept)
+        if path.name != REFERENCE_FILE:
+            without_values += int(np.count_nonzero(lengths[~is_kept]))
         answers = pq.read_table(path)
-        k = answers["k"].to_numpy().astype(np.uint64)
-        is_kept = ((k * _SPREAD) % (np.uint64(1) << np.uint64(32)) % every == 0) | np.isin(k, with_reference)
-        without_values += int(np.count_nonzero(_values_of_each(answers).to_numpy()[~is_kept]))
-        computed = answers["computed"].combine_chunks()
         place = answers.schema.get_field_index("computed")
+        computed = answers["computed"].combine_chunks()
+        fewer = pc.if_else(is_kept, computed, pa.scalar(None, computed.type))
         name = path.relative_to(folder).as_posix()
-        write_table(
-            _made(work / name),
-            answers.set_column(place, answers.schema.field(place), pc.if_else(is_kept, computed, pa.scalar(None, computed.type))),
-        )
+        (work / name).parent.mkdir(parents=True, exist_ok=True)
+        write_table(work / name, answers.set_column(place, answers.schema.field(place), fewer))
         entries[f"{RESULTS_PART}/{name}"] = work / name
     return entries, without_values
 
 
-def _values_of_each(answers: pa.Table) -> pa.ChunkedArray:
-    return pc.fill_null(pc.list_value_length(answers["computed"]), 0)
+def _kept_numbers(numbers: Numbers, values: Numbers, with_reference: Numbers) -> Numbers:
+    """The operations whose values are kept: first those that have a reference, in an even order, as long as there is room for all values of one."""
+    each, places = np.unique(numbers, return_inverse=True)
+    cost = np.bincount(places, values.astype(np.float64))
+    spread = (each * _SPREAD) % np.uint64(1 << 32)
+    kept, left = [], float(VALUES_OF_ALL)
+    for place in np.lexsort((spread, ~np.isin(each, with_reference))):
+        if cost[place] <= left:
+            kept.append(each[place])
+            left -= cost[place]
+    return np.array(kept, dtype=np.uint64)
 
 
-def _made(file: Path) -> Path:
-    """A file whose folder is there."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    return file
+def _values_of_each(answers: pa.Table) -> Numbers:
+    lengths = pc.fill_null(pc.list_value_length(answers["computed"]), 0)
+    return lengths.to_numpy().astype(np.uint64)
 
 
 def _add_sources(folder: Path, part: str, entries: dict[str, Content], schema_files: dict[str, str]) -> None:
