@@ -2,7 +2,11 @@
 
 import json
 import os
+import re
 import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from shutil import copytree
@@ -14,10 +18,13 @@ import pytest
 from sensorbench import _engine, lab
 from sensorbench.dataset import open_dataset
 from sensorbench.errors import EngineError, FailedError
+from sensorbench.hosts.chosen import choose_hosts
+from sensorbench.hosts.pool import HostPool
 from sensorbench.progress import ProgressReporter
 from sensorbench.results.described import LoadReport
 from sensorbench.results.ownership import Claim
 from sensorbench.runner.generators import shared_load as shared_load_module
+from sensorbench.runner.generators.hosted import HostedGenerator
 from sensorbench.runner.generators.load_part import LoadPart, parts_of, rows_of
 from sensorbench.runner.generators.local import LocalGenerator
 from sensorbench.runner.generators.messages import LoadState
@@ -30,10 +37,14 @@ from sensorbench.schemas import load_operations, load_schema
 from sensorbench.schemas.engine_types import DriverSchema
 from sensorbench.schemas.undivided_loads import why_undivided
 from tests.conftest import TEST_OWNER, Cli, server_url
+from tests.programs import have_ssh
+from tests.test_hosts_ssh import hosts_file, running_ssh_server
 
 EXAMPLE = Path(__file__).parent.parent / "docs" / "example"
 OWN = "sensorbench_divided"
 QUIET = ProgressReporter(quiet=True)
+# So long the rest of a part would be sent.
+LONGEST_S = 60.0
 # Beijing's twelve stations, some rows of each.
 DATASET, SCALE = "beijing-air-quality", 0.002
 
@@ -78,8 +89,9 @@ class Loadable:
     schema: DriverSchema
     tables: list[PreparedTable]
     readings: int
+    series: pa.Table
 
-    def load(self, generators: int) -> LoadReport:
+    def load(self, generators: int | LoadGenerators) -> LoadReport:
         """Loads it anew."""
         claim = Claim(TEST_OWNER, "replace")
         target = self.variant.engine_target()
@@ -92,7 +104,7 @@ class Loadable:
             "fingerprint",
             claim=claim,
             reporter=QUIET,
-            generators=LoadGenerators(generators),
+            generators=LoadGenerators(generators) if isinstance(generators, int) else generators,
         )
 
     def attached(self) -> _engine.Target:
@@ -112,6 +124,14 @@ class Loadable:
             (found[table.table],) = json.loads(target.execute_once(json.dumps(operation), pa.table({}).to_reader()))
         return found
 
+    def answers(self) -> list[list[object]]:
+        """All readings that are there, series by series, as the operation of the schema finds them, which each database has."""
+        target = self.attached()
+        (operation,) = [each for each in self.schema["operations"] if each["name"] == "get_sensor_data"]
+        rows = [self.series.slice(number, 1) for number in range(self.series.num_rows)]
+        found = [json.loads(target.execute_once(json.dumps(operation), row.to_reader())) for row in rows]
+        return [[number, *row] for number, answer in enumerate(found) for row in sorted(answer)]
+
 
 @dataclass(frozen=True)
 class Alone:
@@ -128,15 +148,30 @@ def alone(loadable: Loadable) -> Alone:
 
 @pytest.fixture(scope="module")
 def loadable(lab_servers: dict[str, lab.Instance]) -> Loadable:
-    url = server_url("postgresql", OWN)
-    schema, dataset = load_schema("natural", operations="sensors", database="postgresql"), open_dataset(DATASET, scale=SCALE)
+    return loadable_at("postgresql", "natural")
+
+
+# Of each series, all of time.
+SERIES = """
+SELECT DISTINCT site::BIGINT AS site, zone::BIGINT AS zone, sensor, '1970-01-01'::TIMESTAMP AS "from", '2100-01-01'::TIMESTAMP AS "to"
+FROM measurements ORDER BY site, zone, sensor
+"""
+
+
+def loadable_at(database: str, schema_name: str) -> Loadable:
+    """The dataset for a server that tests share."""
+    url = server_url(database, OWN)
+    parsed = parse_target(url)
+    schema = load_schema(schema_name, operations="sensors", database=parsed.database.dialect)
+    dataset = open_dataset(DATASET, scale=SCALE)
     with dataset.connect() as workbench:
         columns = schema.loaded_columns(workbench)
         tables = prepare_tables(dataset, schema, columns, workbench, QUIET)
+        series = workbench.execute(SERIES).to_arrow_table()
     operations = load_operations("sensors")
     whole = schema.driver_schema(operations, list(schema.file.operation), columns)
     assert min(table.rows for table in tables) >= 2
-    return Loadable(Variant("v", parse_target(url), schema, url, None), whole, tables, dataset.describe().readings)
+    return Loadable(Variant("v", parsed, schema, url, None), whole, tables, dataset.describe().readings, series)
 
 
 def own_processes() -> list[psutil.Process]:
@@ -162,6 +197,140 @@ def test_together_they_load_what_one_does(loadable: Loadable, alone: Alone) -> N
             assert table["duration_s"] == max(part["start_s"] + part["duration_s"] for part in parts)
         assert together["load_s"] == sum(table["duration_s"] for table in together["tables"])
         assert own_processes() == []
+
+
+@pytest.mark.parametrize(
+    ("database", "schema"),
+    [("mariadb", "natural"), ("redis", "by_sensor"), ("clickhouse", "natural"), ("cassandra", "by_sensor")],
+)
+def test_every_reading_is_there_once_whoever_loaded_it(lab_servers: dict[str, lab.Instance], database: str, schema: str) -> None:
+    loadable = loadable_at(database, schema)
+    found = []
+    for count in (1, 2):
+        report = loadable.load(count)
+        loaded_by = {part["number"] for table in report["tables"] for part in table.get("generators", []) if part["rows"]}
+        assert loaded_by == ({1, 2} if count == 2 else set())
+        found.append(loadable.answers())
+    assert len(found[0]) == loadable.readings
+    assert found[0] == found[1]
+
+
+@contextmanager
+def hosts_by_ssh(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Two hosts that SSH reaches, which get their parts sent."""
+    have_ssh(monkeypatch)
+    with running_ssh_server(folder) as server:
+        yield str(hosts_file(folder, server))
+
+
+@contextmanager
+def hosts_here(_: Path, __: pytest.MonkeyPatch) -> Iterator[str]:
+    """Two hosts of this machine, which read its files."""
+    yield "local:2"
+
+
+def interrupt_once(monkeypatch: pytest.MonkeyPatch, kind: type[LocalGenerator] | type[HostedGenerator]) -> list[int]:
+    """Has Ctrl-C come while load generators load, which never end by themselves then. Returns their processes, as they come."""
+    poll = kind.poll_load
+    pids: list[int] = []
+
+    def never_over(generator: LocalGenerator | HostedGenerator, wait_s: float) -> LoadState:
+        state = poll(generator, wait_s)
+        if generator.pid not in pids:
+            pids.append(generator.pid)
+            # Both of them are heard of before it comes.
+            if len(pids) == 2:
+                os.kill(os.getpid(), signal.SIGINT)
+        return state.model_copy(update={"result": None})
+
+    monkeypatch.setattr(kind, "poll_load", never_over)
+    return pids
+
+
+@pytest.mark.parametrize("hosts", [hosts_here, hosts_by_ssh])
+def test_hosts_load_what_one_process_does_and_ctrl_c_leaves_none_of_them(
+    loadable: Loadable,
+    alone: Alone,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    hosts: Callable[..., AbstractContextManager[str]],
+) -> None:
+    tmp_path.chmod(0o700)
+    with hosts(tmp_path, monkeypatch) as text, HostPool(choose_hosts(text), QUIET) as pool:
+        generators = LoadGenerators(2, pool)
+        assert generators.are_here is (hosts is hosts_here)
+        with monkeypatch.context() as patch:
+            pids = interrupt_once(patch, HostedGenerator)
+            with pytest.raises(KeyboardInterrupt):
+                loadable.load(generators)
+        assert len(pids) == 2
+        assert not any(map(psutil.pid_exists, pids))
+        report = loadable.load(generators)
+        names = [host.name for host in pool.hosts]
+    for table in report["tables"]:
+        assert [part["host"] for part in table["generators"]] == names
+    assert loadable.digests() == alone.digests
+
+
+EXPERIMENT = """
+dataset = "{dataset}"
+scale = {scale}
+[[target]]
+url = "{url}"
+schema = "natural"
+[workload]
+mix = {{ get_sensor_data = 1 }}
+schedule = {{ concurrency = 2 }}
+operations = 20
+repetitions = 1
+"""
+
+
+def test_ctrl_c_during_a_load_ends_it_and_it_is_loaded_anew(
+    cli: Cli, tmp_path: Path, lab_servers: dict[str, lab.Instance], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    experiment, out = tmp_path / "experiment.toml", tmp_path / "out"
+    url = server_url("postgresql", f"{OWN}_interrupted")
+    experiment.write_text(EXPERIMENT.format(dataset=DATASET, scale=SCALE, url=url), encoding="utf-8")
+    words = ("run", experiment, "--generators", 2, "--no-open", "--out", out)
+    with monkeypatch.context() as patch:
+        pids = interrupt_once(patch, LocalGenerator)
+        ended = cli(*words)
+    assert (ended.exit_code, "Traceback" in ended.err) == (130, False), ended.err
+    assert len(pids) == 2
+    assert not any(map(psutil.pid_exists, pids))
+    assert own_processes() == []
+    assert json.loads((out / "manifest.json").read_text(encoding="utf-8"))["status"] == "interrupted"
+    assert list(out.rglob("*.unfinished")) == []
+    assert cli("report", out, "--no-open").exit_code == 0
+    resumed = cli(*words, "--resume")
+    assert resumed.exit_code == 0, resumed.err
+    # What each part was, and how long it took, is on the page and in the answer of the command.
+    page, shown = (out / "report.html").read_text(encoding="utf-8"), " ".join(cli("report", out, "--no-open").out.split())
+    assert "Each load generator loaded its part of every table" in page
+    assert re.search(r"load generator 1 \(local\) [\d,]+ rows in .+ rows/s; load generator 2 \(local\) [\d,]+ rows in", shown), (
+        shown
+    )
+
+
+def test_ctrl_c_while_parts_are_sent_is_not_kept_waiting_by_the_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    until_s = time.monotonic() + LONGEST_S
+    sent: list[int] = []
+
+    def endless(_: LoadPart) -> Iterator[bytes]:
+        while time.monotonic() < until_s:
+            sent.append(1)
+            if len(sent) == 3:
+                os.kill(os.getpid(), signal.SIGINT)
+            yield b"more"
+
+    monkeypatch.setattr(LoadPart, "chunks", endless)
+    target = _engine.Target("null:")
+    target.create(json.dumps({"operations": []}), "", intent="create", owner=TEST_OWNER.to_json())
+    with pytest.raises(KeyboardInterrupt), shared_load(target, 2, sends_parts=True) as load:
+        load.load(table_of([10], tmp_path), lambda _: None)
+    assert time.monotonic() < until_s
+    assert own_processes() == []
 
 
 def test_parts_that_are_sent_are_loaded_like_those_of_files(loadable: Loadable, alone: Alone) -> None:

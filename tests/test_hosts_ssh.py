@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,10 +47,15 @@ class SshServer:
 
 @pytest.fixture(scope="module")
 def ssh_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SshServer]:
-    """Fails where it cannot be started: no test goes without."""
+    with running_ssh_server(tmp_path_factory.mktemp("sshd")) as server:
+        yield server
+
+
+@contextmanager
+def running_ssh_server(folder: Path) -> Iterator[SshServer]:
+    """A server with its files in a folder. Fails where it cannot be started: no test goes without."""
     with pytest.MonkeyPatch.context() as patch:
         have_ssh(patch)
-        folder = tmp_path_factory.mktemp("sshd")
         folder.chmod(0o700)
         for name in ("host", "user"):
             subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / name], check=True)

@@ -14,7 +14,7 @@ from sensorbench.cli.printing import new_table, open_page, print_json
 from sensorbench.progress import ProgressReporter, console, print_labelled
 from sensorbench.report import answer, formatting
 from sensorbench.report.accounting import described_rollup, retained_accounts
-from sensorbench.report.load_generators import clock_lines
+from sensorbench.report.load_generators import clock_lines, loaded_lines
 from sensorbench.results.summary.claims import JudgedClaim, MeasuredFigure, verdict_counts
 from sensorbench.results.summary.comparison import ComparisonSummary, RankedVariant
 from sensorbench.results.summary.envelope import Caveat
@@ -72,7 +72,8 @@ def print_outcome(summary: ComparisonSummary, page: Path) -> None:
     if summary.result.stall:
         screen.print(f"{formatting.described_stall(summary.result.stall)}.", highlight=False)
     of_streams = (*_accounts(summary), *_retention(summary), *_freshness(summary))
-    for line in (*clock_lines(summary.result.load_generators), *of_streams):
+    of_generators = (*loaded_lines(summary.result.load), *clock_lines(summary.result.load_generators))
+    for line in (*of_generators, *of_streams):
         screen.print(line, highlight=False)
     equal = {True: "all answers were equal", False: "ANSWERS DIFFER", None: "answers were not compared"}[summary.answers_equal]
     screen.print(f"{equal}; report: {page}", highlight=False)

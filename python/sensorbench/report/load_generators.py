@@ -1,10 +1,89 @@
-"""Load generators on pages and in the answer of a command: what each did, and how well the clock of its host is known."""
+"""Load generators on pages and in the answer of a command: what each did and loaded, and how well the clock of its host is known."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from sensorbench.report import formatting
-from sensorbench.results.page import Block, Columns, Table, Text
+from sensorbench.results.page import Block, Columns, Line, Table, Text
+from sensorbench.results.summary.comparison import LoadFigures
 from sensorbench.results.summary.generators import GeneratorFigures
+
+# Of more load generators, the answer of a command has the slowest and the fastest.
+MAX_IN_LINE = 4
+
+
+@dataclass(frozen=True)
+class LoadedShare:
+    """What one of several load generators loaded of a variant: its parts of all tables, and how long (s) they took it, one after the other."""
+
+    number: int
+    host: str
+    rows: int
+    duration_s: float
+
+    @property
+    def rows_per_s(self) -> float | None:
+        """Rows per second while it loaded; None where that took no time."""
+        return self.rows / self.duration_s if self.duration_s else None
+
+    def __str__(self) -> str:
+        took = f"{self.rows:,} rows in {formatting.duration(self.duration_s)}, {formatting.count(self.rows_per_s)} rows/s"
+        return f"load generator {self.number} ({self.host}) {took}"
+
+
+def loaded_shares(load: LoadFigures) -> list[LoadedShare]:
+    """What each load generator loaded of a variant, by number; nothing where one process loaded it."""
+    shares: dict[int, LoadedShare] = {}
+    for table in load.tables:
+        for part in table.get("generators", []):
+            before = shares.get(part["number"])
+            rows, duration_s = (before.rows, before.duration_s) if before else (0, 0.0)
+            shares[part["number"]] = LoadedShare(
+                part["number"], part["host"], rows + part["rows"], duration_s + part["duration_s"]
+            )
+    return [shares[number] for number in sorted(shares)]
+
+
+def loaded_by_generators(loads: Mapping[str, LoadFigures], variant_ids: Sequence[str]) -> list[Block]:
+    """A table of what each load generator loaded, of the variants that several loaded; nothing where there are none."""
+    rows: list[list[Line]] = [
+        ["" if place else formatting.variant(variant), share.number, share.host, share.rows, share.duration_s, share.rows_per_s]
+        for variant in variant_ids
+        if variant in loads
+        for place, share in enumerate(loaded_shares(loads[variant]))
+    ]
+    if not rows:
+        return []
+    columns: Columns = [
+        ("Variant", "name"),
+        ("load generator", "whole"),
+        ("host", "name"),
+        ("rows", "whole"),
+        ("load", "duration_s"),
+        ("rows/s", "count"),
+    ]
+    note = (
+        "Each load generator loaded its part of every table; its time is the sum over these tables. All of them began a table together, and the next "
+        "one when the last had ended, so the load as a whole took longer than any of them."
+    )
+    return [Table(columns, rows, is_grouped=True), Text(note, "note")]
+
+
+def loaded_lines(loads: Mapping[str, LoadFigures]) -> list[str]:
+    """What each load generator loaded, a line for each variant that several loaded, for the answer of a command."""
+    return [
+        f"{formatting.variant(variant)}: {_in_line(shares)}" for variant, load in loads.items() if (shares := loaded_shares(load))
+    ]
+
+
+def _in_line(shares: Sequence[LoadedShare]) -> str:
+    if len(shares) <= MAX_IN_LINE:
+        return "; ".join(map(str, shares))
+    # One that had no rows was neither slow nor fast.
+    rates = {share: share.rows_per_s for share in shares}
+    by_rate = sorted((rate, share.number, share) for share, rate in rates.items() if rate is not None)
+    ends = f"; slowest: {by_rate[0][-1]}; fastest: {by_rate[-1][-1]}" if by_rate else ""
+    return f"{len(shares)} load generators loaded it{ends}"
 
 
 def load_generators(generators: Sequence[GeneratorFigures]) -> list[Block]:

@@ -1,6 +1,7 @@
 """Loading that load generators share: each has a part of every table, and each part is loaded once."""
 
 import json
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, wait
@@ -43,6 +44,8 @@ class SharedLoad:
         self._states: dict[int, LoadState] = {}
         # Calls that somebody waits for, or waited for when they were interrupted.
         self._calls: list[Future[Any]] = []
+        # Once it is set, nothing more of a part is sent, which may take long.
+        self._is_over = threading.Event()
 
     def join(self, target: Target) -> None:
         """Has all of them connect. Raises LostGeneratorError and EngineError."""
@@ -97,6 +100,8 @@ class SharedLoad:
     def _hand_over(self, generator: LoadGenerator, part: LoadPart) -> None:
         if self._sends_parts:
             for chunk in part.chunks():
+                if self._is_over.is_set():
+                    return
                 generator.put(chunk)
             part = part.as_sent()
         generator.open_part(part, self._batch_rows)
@@ -131,6 +136,7 @@ class SharedLoad:
             with suppress(LostGeneratorError, EngineError):
                 generator.stop_load()
 
+        self._is_over.set()
         # Each speaks of one thing at a time.
         wait(self._calls)
         for stopped in self._threads.call(stop, generators).values():
