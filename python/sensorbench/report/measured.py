@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Concatenate, ParamSpec, TypeVar
 
 from sensorbench.report import charts, formatting, parts, values
+from sensorbench.report.batched_loads import batched_loads
 from sensorbench.report.load_generators import load_generators
 from sensorbench.results import ComparisonResult
 from sensorbench.results.latencies import MAX_HELD
@@ -230,7 +231,12 @@ def load_and_size(summary: ComparisonSummary, result: ComparisonResult) -> Secti
     if of_reading > 1:
         note += f" Each reading has {of_reading:g} values."
     rows = [_loaded(variant, loads[variant], with_values=of_reading > 1) for variant in variant_ids if variant in loads]
-    apart = [*_memory(loads, variant_ids), *_by_tools(loads, variant_ids), *_snapshots(loads, variant_ids)]
+    apart = [
+        *batched_loads(loads, variant_ids),
+        *_memory(loads, variant_ids),
+        *_by_tools(loads, variant_ids),
+        *_snapshots(loads, variant_ids),
+    ]
     return Section("load", "Loading and size", [Grid(drawn), Table(columns, rows), Text(note, "note"), *apart])
 
 
