@@ -24,6 +24,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "json-schemas": lists.json_schemas,
     "schemas": lists.schemas,
     "duplicate-rules": lists.duplicate_rules,
+    "recommended-batches": lists.recommended_batches,
     "tsbs-cpu-queries": partial(lists.tsbs_queries, "tsbs_cpu"),
     "tsbs-iot-queries": partial(lists.tsbs_queries, "tsbs_iot"),
     "tsm-queries": partial(lists.tsbs_queries, "tsm"),

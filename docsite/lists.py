@@ -22,6 +22,8 @@ from sensorbench.results.quantities import QUANTITIES
 from sensorbench.results.sources import FOLDER, Sources
 from sensorbench.runner.openmetrics import LoadMetrics
 from sensorbench.schemas import load_operations, load_schema, shipped_operations, shipped_schemas
+from sensorbench.schemas.recommended_batches import RecommendedBatches
+from sensorbench.schemas.recommended_batches import recommended_batches as all_recommended_batches
 from sensorbench.toml_file import load
 
 # What the summary of a schema says that no server of this project has answered.
@@ -137,6 +139,27 @@ def schemas() -> str:
                 rows.append((", ".join(code(entry["name"]) for entry in group), ", ".join(map(code, found))))
         parts.append(f"### {code(name)}\n\n{table(('databases', 'schemas'), rows)}")
     return "\n".join(parts)
+
+
+def recommended_batches() -> str:
+    """What vendors say of the batches that their databases are written to in, with the source, and what the driver makes of a batch."""
+    rows = (
+        (
+            code(name),
+            "no number" if known.rows is None else f"{known.rows:,}",
+            _recommended_writers(known),
+            f"[{'the documentation' if known.kind == 'advice' else 'default of the vendor’s client'}]({known.source}): {known.says}",
+            known.sent_as,
+        )
+        for name, known in all_recommended_batches().items()
+    )
+    return table(("database", "rows", "writers", "source", "a batch of sensorbench is"), rows)
+
+
+def _recommended_writers(known: RecommendedBatches) -> str:
+    if known.writers_per_cpu is not None:
+        return f"{known.writers_per_cpu} per CPU"
+    return "no number" if known.writers is None else str(known.writers)
 
 
 def duplicate_rules() -> str:

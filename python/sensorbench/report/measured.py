@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Concatenate, ParamSpec, TypeVar
 
 from sensorbench.report import charts, formatting, parts, values
+from sensorbench.report.batched_loads import batched_loads
 from sensorbench.report.load_generators import load_generators, loaded_by_generators
 from sensorbench.results import ComparisonResult
 from sensorbench.results.latencies import MAX_HELD
@@ -232,6 +233,7 @@ def load_and_size(summary: ComparisonSummary, result: ComparisonResult) -> Secti
     rows = [_loaded(variant, loads[variant], with_values=of_reading > 1) for variant in variant_ids if variant in loads]
     apart = [
         *loaded_by_generators(loads, variant_ids),
+        *batched_loads(loads, variant_ids),
         *_memory(loads, variant_ids),
         *_by_tools(loads, variant_ids),
         *_snapshots(loads, variant_ids),

@@ -100,6 +100,45 @@ class LoadProgress(TypedDict):
     rows: int
 
 
+class BatchInterval(TypedDict):
+    """Batches of a load that were acknowledged one after the other: when the last of them was, in s since the load began, and how many rows were in then.
+    `lag_s`: how far the latest of them was behind its intended start. `batch_s`: how long they took, in s.
+    """
+
+    end_s: float
+    rows: int
+    batches: int
+    lag_s: float
+    batch_s: dict[str, float]
+
+
+class LoadSizeSample(TypedDict):
+    """What the data took, in bytes, at a moment of a load, in s since it began; and how many rows were in."""
+
+    elapsed_s: float
+    rows: int
+    bytes: int
+
+
+class BatchedLoad(TypedDict):
+    """A load in batches of `batch_rows`, each acknowledged by itself, by some `writers`; at a `rate` in rows per second, or as fast as the database takes
+    them. `recommended_rows`: what its vendor says. At a rate, response times count from the intended start of a batch, and `last_lag_s` says how far behind
+    its own the last one began.
+    """
+
+    batch_rows: int
+    writers: int
+    rate: float | None
+    recommended_rows: int | None
+    batches: int
+    batch_s: dict[str, float]
+    intervals: list[BatchInterval]
+    sizes: list[LoadSizeSample]
+    response_s: NotRequired[dict[str, float]]
+    max_lag_s: NotRequired[float]
+    last_lag_s: NotRequired[float]
+
+
 class LoadMemory(TypedDict):
     """Memory while a variant was loaded and settled, in bytes: of its server (`of` is `server`: all its processes), or of this process, which the
     database is a part of (`client`).
@@ -132,6 +171,7 @@ class LoadReport(LoadedRows):
     progress: NotRequired[list[LoadProgress]]
     undivided: NotRequired[str]
     memory: NotRequired[LoadMemory]
+    batched: NotRequired[BatchedLoad]
     # SHA-256 of the schema file that was run, in hexadecimal.
     schema_sha256: NotRequired[str]
 

@@ -12,8 +12,17 @@ from sensorbench._engine import Target
 from sensorbench.errors import FailedError, LostGeneratorError, NamespaceError, UsageError
 from sensorbench.progress import ProgressReporter, Task
 from sensorbench.results.checksums import new_checksum_of
-from sensorbench.results.described import LoadedPart, LoadedTable, LoadProgress, LoadReport, SizeReport, SnapshotReport
+from sensorbench.results.described import (
+    BatchedLoad,
+    LoadedPart,
+    LoadedTable,
+    LoadProgress,
+    LoadReport,
+    SizeReport,
+    SnapshotReport,
+)
 from sensorbench.results.ownership import Claim
+from sensorbench.runner.batched_load import BatchLoader
 from sensorbench.runner.generators.shared_load import shared_load
 from sensorbench.runner.generators.sharing import ALONE, LoadGenerators, why_undivided_by
 from sensorbench.runner.load_memory import memory_watch
@@ -23,7 +32,9 @@ from sensorbench.runner.tool_load import load_by_tool, settle_tool
 from sensorbench.runner.variants import Variant
 from sensorbench.runner.versions import check_version
 from sensorbench.runner.waiting import wait_for
+from sensorbench.runner.write_batches import WriteBatches
 from sensorbench.schemas.engine_types import DriverSchema
+from sensorbench.schemas.recommended_batches import recommended_for
 
 _log = logging.getLogger(__name__)
 
@@ -37,6 +48,7 @@ class LoadOrder:
         batch_rows: rows of a batch, at most; as they were prepared if None.
         period_s: how often it is noted how many rows are in, in s; never if None.
         limit_s: how long the rows may take to go in, in s; as long as they do if None.
+        batches: batches that are acknowledged one by one, instead of `workers` and `batch_rows`.
 
     """
 
@@ -44,6 +56,12 @@ class LoadOrder:
     batch_rows: int | None = None
     period_s: float | None = None
     limit_s: float | None = None
+    batches: WriteBatches | None = None
+
+    @property
+    def writers(self) -> int:
+        """How many targets load at the same time."""
+        return self.workers if self.batches is None else self.batches.writers
 
 
 @dataclass
@@ -110,7 +128,7 @@ def load_variant(
         reporter.say(f"  {undivided}")
     before = _snapshot(variant, target) if with_snapshot else None
     target.create(json.dumps(schema), noted(fingerprint, "loading"), intent=claim.intent, owner=claim.owner.to_json())
-    others = [variant.engine_target() for _ in range(order.workers - 1)]
+    others = [variant.engine_target() for _ in range(order.writers - 1)]
     for other in others:
         other.attach(json.dumps(schema), intent="resume", owner=claim.owner.to_json())
     rows = sum(table.rows for table in tables)
@@ -118,8 +136,11 @@ def load_variant(
     with reporter.task(f"loading {variant.id}", total=rows) as task, memory.watching():
         progress = _Progress(variant.id, rows, order.period_s, order.limit_s)
         went = load_by_tool(variant, target, tables, task, guard) if variant.target.loader else None
+        batched: BatchedLoad | None = None
         if went:
             loaded = went.tables
+        elif order.batches is not None:
+            loaded, batched = _load_in_batches(variant, [target, *others], tables, task, guard, order.batches, progress)
         elif generators.count > 1 and undivided is None:
             loaded = _load_by_generators(variant, target, generators, tables, task, guard, order.batch_rows, progress)
         else:
@@ -162,6 +183,8 @@ def load_variant(
         report["undivided"] = undivided
     if progress.noted:
         report["progress"] = progress.noted
+    if batched is not None:
+        report["batched"] = batched
     if (used := memory.report()) is not None:
         report["memory"] = used
     return report
@@ -185,6 +208,26 @@ def _load_by_driver(
         went: LoadedPart = json.loads(load.result())
         loaded.append(_loaded(table, went))
     return loaded
+
+
+def _load_in_batches(
+    variant: Variant,
+    targets: Sequence[Target],
+    tables: list[PreparedTable],
+    task: Task,
+    guard: MemoryGuard,
+    batches: WriteBatches,
+    progress: _Progress,
+) -> tuple[list[LoadedTable], BatchedLoad]:
+    def note(rows: int) -> None:
+        guard.check(rows)
+        task.advance_to(rows, f"{rows:,} rows")
+        progress.note(rows)
+
+    loader = BatchLoader(targets, batches, lambda: known_size(targets[0])["total_bytes"], note)
+    loaded = [loader.load(table) for table in tables]
+    known = recommended_for(variant.target.database.name, variant.target.database.dialect)
+    return loaded, loader.report(known.rows if known is not None else None)
 
 
 def _loaded(table: PreparedTable, went: LoadedPart) -> LoadedTable:

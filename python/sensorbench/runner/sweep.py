@@ -1,10 +1,11 @@
-"""Sweeps: each side of a comparison once for each choice of some factors, which are options of targets or parameters of schemas."""
+"""Sweeps: each side of a comparison once for each choice of some factors: options of targets, parameters of schemas, or the batches that are loaded."""
 
 from dataclasses import replace
 from itertools import product
 
 from sensorbench.errors import UsageError
 from sensorbench.runner.variants import VariantSpec
+from sensorbench.runner.write_batches import KEYS, check_batches, chosen_batches
 from sensorbench.schemas.schema_file import ParameterValue
 
 
@@ -23,22 +24,27 @@ def parse_sweeps(texts: list[str]) -> dict[str, list[str]]:
 
 
 def swept(specs: list[VariantSpec], factors: dict[str, list[str]]) -> list[VariantSpec]:
-    """The sides with each choice of the factors. A factor that a schema has as a parameter is that; else it is an option of the
-    target.
+    """The sides with each choice of the factors. A factor that a schema has as a parameter is that; else it says in which batches rows are
+    loaded, or is an option of the target. Choices that come to the same are one: a recommended number may be among the others.
     """
     choices = [dict(zip(factors, values, strict=True)) for values in product(*factors.values())]
-    return [_chosen(spec, choice) for spec in specs for choice in choices]
+    return [
+        side for spec in specs for side in {side.label: side for side in (_chosen(spec, choice) for choice in choices)}.values()
+    ]
 
 
 def _chosen(spec: VariantSpec, choice: dict[str, str]) -> VariantSpec:
-    target, schema = spec.target, spec.schema
+    side, shown = spec, dict(choice)
     for key, value in choice.items():
-        if key in schema.file.parameters:
-            schema = schema.with_parameters({key: _value(spec, key, value)})
+        if key in spec.schema.file.parameters:
+            side = replace(side, schema=side.schema.with_parameters({key: _value(spec, key, value)}))
+        elif key in KEYS:
+            batches, shown[key] = chosen_batches(side, key, value)
+            side = replace(side, batches=batches)
         else:
-            target = target.with_option(key, value)
-    label = "-".join(filter(None, [spec.label, *(f"{key}={value}" for key, value in choice.items())]))
-    return replace(spec, target=target, schema=schema, label=label)
+            side = replace(side, target=side.target.with_option(key, value))
+    check_batches(side)
+    return replace(side, label="-".join(filter(None, [spec.label, *(f"{key}={value}" for key, value in shown.items())])))
 
 
 def _value(spec: VariantSpec, key: str, text: str) -> ParameterValue:

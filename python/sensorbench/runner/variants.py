@@ -15,6 +15,7 @@ from sensorbench.results.estimate import Place
 from sensorbench.runner.registered import Database, databases
 from sensorbench.runner.user_cluster.cluster import UserCluster
 from sensorbench.runner.workload import Workload
+from sensorbench.runner.write_batches import WriteBatches
 from sensorbench.schemas import Schema
 from sensorbench.toml_file import error_at
 
@@ -100,7 +101,8 @@ class VariantSpec:
     """What becomes a variant: a target and a schema. `label` tells it from others with the same ones. A spec that `only_loads` is
     loaded and looked at, but not asked. `concurrency` is how many operations it has in flight, where that is not as the workload says, and
     `operations_share` the share of the workload's operations that it executes. One that `may_lose_rows` is there to see how many a loader
-    loses. `operations` are those that the schema can answer, where it cannot answer all.
+    loses. `operations` are those that the schema can answer, where it cannot answer all. `batches` are those that it is loaded in, where
+    each is acknowledged by itself.
     """
 
     target: TargetSpec
@@ -111,6 +113,7 @@ class VariantSpec:
     operations_share: float = 1.0
     may_lose_rows: bool = False
     operations: tuple[str, ...] | None = None
+    batches: WriteBatches | None = None
 
 
 @dataclass(frozen=True)
@@ -130,6 +133,7 @@ class Variant:
     operations_share: float = 1.0
     may_lose_rows: bool = False
     operations: tuple[str, ...] | None = None
+    batches: WriteBatches | None = None
 
     @property
     def namespace_at_url(self) -> str:
@@ -417,6 +421,7 @@ def make_variants(specs: list[VariantSpec], data_folder: Path) -> list[Variant]:
             spec.operations_share,
             spec.may_lose_rows,
             spec.operations,
+            spec.batches,
         )
         if target.place == "folder":
             path = data_folder / variant_id

@@ -253,7 +253,7 @@ def load_one(
         with_snapshot=connected.comparison.snapshots,
         values_per_reading=described.values_per_reading,
         generators=connected.comparison.generators,
-        order=LoadOrder(limit_s=connected.comparison.max_load_s),
+        order=LoadOrder(limit_s=connected.comparison.max_load_s, batches=variant.batches),
     )
     width = variant.schema.row_width()
     if width is not None and (why := width.why_not_as_reported(load["size"].get("largest_partitions", {}))):

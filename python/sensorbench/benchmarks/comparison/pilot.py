@@ -24,6 +24,7 @@ from sensorbench.runner import (
     DATA_FOLDER,
     Comparison,
     ConnectedComparison,
+    LoadOrder,
     Servers,
     ValidatedComparison,
     Variant,
@@ -379,6 +380,7 @@ def _costs(connected: ConnectedComparison, variant_id: str, owner: Owner, quiet:
             claim=Claim(owner, "create"),
             reporter=quiet,
             with_snapshot=comparison.snapshots,
+            order=LoadOrder(batches=variant.batches),
         )
         load_s = time.monotonic() - start_s
         run = ShortRun({}, 1.0, {}) if variant.only_loads else _run_shortly(connected, variant)

@@ -8,6 +8,7 @@ from pydantic import AliasChoices, BeforeValidator, ConfigDict, Field, RootModel
 from sensorbench.results.as_written import AsWritten, PresentKeys, with_present_run_keys
 from sensorbench.results.blocks import DataBetweenBlocks, PlannedBlocks
 from sensorbench.results.described import (
+    BatchedLoad,
     ComparisonWorkload,
     DescribedDataset,
     EncodingCost,
@@ -91,6 +92,9 @@ class LoadFigures(SummaryPart):
     )
     memory: Annotated[LoadMemory, AsWritten] | None = Field(
         default=None, description="Memory of whoever holds the data, where it is known; null in results of earlier versions."
+    )
+    batched: Annotated[BatchedLoad, AsWritten] | None = Field(
+        default=None, description="The batches that it was loaded in, where each was acknowledged by itself."
     )
     schema_sha256: str | None = Field(
         default=None, description="SHA-256 of the schema file that was run; null in results of earlier versions."

@@ -107,6 +107,8 @@ def why_undivided_by(generators: LoadGenerators, variant: Variant) -> str | None
     target = variant.target
     if target.database.embedded:
         why: str | None = "the process that loads owns its database"
+    elif variant.batches is not None:
+        why = "its batches are sent by writers of its own"
     elif target.loader:
         why = f"{target.loader} is one process, and makes whole files"
     else:

@@ -1,0 +1,106 @@
+"""Batches that a variant is loaded in: how many rows each has, how many are sent at the same time, and at which rate they come."""
+
+import json
+import os
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from sensorbench.errors import UsageError
+from sensorbench.schemas.recommended_batches import RecommendedBatches, recommended_batches, recommended_for
+from sensorbench.schemas.undivided_loads import why_undivided
+
+if TYPE_CHECKING:
+    from sensorbench.runner.variants import VariantSpec
+
+BATCH_ROWS, WRITERS, WRITE_RATE = "batch_rows", "writers", "write_rate"
+# What `--sweep` names of batches.
+KEYS = (BATCH_ROWS, WRITERS, WRITE_RATE)
+RECOMMENDED = "recommended"
+# As many as TSBS has, where nobody says how many.
+DEFAULT_ROWS = 10_000
+
+
+@dataclass(frozen=True)
+class WriteBatches:
+    """How rows are handed to a database that is loaded in batches, each of which is acknowledged by itself.
+
+    Args:
+        rows: rows of a batch; the last one of a table has what is left.
+        writers: how many are sent at the same time.
+        rate: rows per second: each batch has an intended start, whatever the database does. Without it, a writer sends the next batch
+            when its last one was acknowledged.
+
+    """
+
+    rows: int = DEFAULT_ROWS
+    writers: int = 1
+    rate: float | None = None
+
+
+def chosen_batches(spec: "VariantSpec", key: str, text: str) -> tuple[WriteBatches, str]:
+    """The batches of a variant with one of `KEYS` chosen, and the choice as a number.
+
+    Args:
+        spec: the variant, with what is chosen already.
+        key: one of `KEYS`.
+        text: a number above zero, or `recommended`.
+
+    Raises:
+        UsageError: for what is no number, and where no recommendation is known.
+
+    """
+    known = recommended_for(spec.target.database.name, spec.target.database.dialect)
+    batches = spec.batches or WriteBatches(rows=(known and known.rows) or DEFAULT_ROWS)
+    number = _recommended(spec, key, known) if text == RECOMMENDED else _number(key, text)
+    if key == WRITE_RATE:
+        return replace(batches, rate=float(number)), str(number)
+    return replace(batches, **{"rows" if key == BATCH_ROWS else "writers": number}), str(number)
+
+
+def _number(key: str, text: str) -> int:
+    try:
+        number = int(text.replace("_", ""))
+    except ValueError:
+        number = 0
+    if number < 1:
+        also = "" if key == WRITE_RATE else f", or {RECOMMENDED}"
+        raise UsageError(f"--sweep {key}={text}: expected a whole number above 0{also}")
+    return number
+
+
+def _recommended(spec: "VariantSpec", key: str, known: RecommendedBatches | None) -> int:
+    number = None
+    if known is not None and key != WRITE_RATE:
+        number = known.rows if key == BATCH_ROWS else known.writers_with(os.cpu_count() or 1)
+    if number is not None:
+        return number
+    having = [name for name, entry in recommended_batches().items() if key != WRITE_RATE and _has(entry, key)]
+    of_whom = f"; it is known of {', '.join(having)}" if having else ""
+    raise UsageError(
+        f"--sweep {key}={RECOMMENDED}: no number is recommended for {spec.target.database.name}{of_whom}; expected a number"
+    )
+
+
+def _has(entry: RecommendedBatches, key: str) -> bool:
+    return (entry.rows if key == BATCH_ROWS else entry.writers_with(1)) is not None
+
+
+def check_batches(spec: "VariantSpec") -> None:
+    """Raises UsageError where a variant cannot be loaded in the batches that it has."""
+    if spec.batches is None:
+        return
+    target, writers = spec.target, spec.batches.writers
+    if target.loader:
+        raise UsageError(
+            f"load={target.loader}: a tool of the database's own makes its own batches; leave out {' and '.join(KEYS)}"
+        )
+    if writers == 1:
+        return
+    options = [f"{name}={value}" for name, value in target.url_options.items()]
+    why = (
+        "the process that loads owns its database"
+        if target.database.embedded
+        else why_undivided(target.database.name, options, json.dumps(spec.schema.file.create))
+    )
+    if why is not None:
+        raise UsageError(f"--sweep {WRITERS}={writers}: {target.database.name} has one writer, because {why}")
