@@ -187,8 +187,8 @@ def _kept_numbers(numbers: Numbers, values: Numbers, with_reference: Numbers) ->
 
 
 def _values_of_each(answers: pa.Table) -> Numbers:
-    lengths = pc.fill_null(pc.list_value_length(answers["computed"]), 0)
-    return lengths.to_numpy().astype(np.uint64)
+    lengths: Numbers = pc.fill_null(pc.list_value_length(answers["computed"]), 0).to_numpy().astype(np.uint64)
+    return lengths
 
 
 def _add_sources(folder: Path, part: str, entries: dict[str, Content], schema_files: dict[str, str]) -> None:
