@@ -12,8 +12,10 @@ import pytest
 from pydantic import ValidationError
 
 from sensorbench.errors import FailedError, UsageError
-from sensorbench.report.batched_loads import backpressure
+from sensorbench.report.batched_loads import backpressure, batched_loads
 from sensorbench.results.described import BatchedLoad
+from sensorbench.results.page import Chart, Grid
+from sensorbench.results.summary.comparison import LoadFigures
 from sensorbench.runner.batched_load import MAX_INTERVALS, BatchLoader, in_batches
 from sensorbench.runner.prepare import PreparedTable
 from sensorbench.runner.registered import databases
@@ -157,6 +159,36 @@ def test_keeping_up_is_said() -> None:
     assert backpressure(kept) == "kept up with 1,000 rows per second; batches began at most 150 ms after their intended starts."
     behind: BatchedLoad = {**kept, "last_lag_s": 0.5}
     assert "fell behind" in backpressure(behind)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "title"),
+    [
+        ([(0, 1), (500, 900), (1000, 2000)], "megabytes stored"),
+        ([(0, 1), (500, 9000), (1000, 2000)], "rows stored"),
+        ([], "rows stored"),
+    ],
+)
+def test_growth_is_over_the_size_where_that_grows(sizes: list[tuple[int, int]], title: str) -> None:
+    batched: BatchedLoad = {
+        "batch_rows": 500,
+        "writers": 1,
+        "rate": None,
+        "recommended_rows": None,
+        "batches": 2,
+        "batch_s": {"p50": 0.01},
+        "intervals": [
+            {"end_s": end_s, "rows": rows, "batches": 1, "lag_s": 0.0, "batch_s": {"p50": 0.01, "max": 0.01}}
+            for end_s, rows in ((0.1, 500), (0.3, 1000))
+        ],
+        "sizes": [{"elapsed_s": 0.0, "rows": rows, "bytes": size} for rows, size in sizes],
+    }
+    blocks = batched_loads({"duckdb": LoadFigures.model_construct(batched=batched)}, ["duckdb"])
+    (grid,) = [block for block in blocks if isinstance(block, Grid)]
+    rate = next(block.specification for block in grid.blocks if isinstance(block, Chart))
+    assert title in rate["encoding"]["x"]["title"]
+    (rows,) = rate["datasets"].values()
+    assert [round(row["per_s"]) for row in rows] == [5000, 2500]
 
 
 @pytest.mark.parametrize("writers", [1, 2])

@@ -119,7 +119,7 @@ def _charts(found: Mapping[str, BatchedLoad]) -> list[Chart | None]:
     variants = list(found)
     rows = [row for variant, of in found.items() for row in _growth(variant, of)]
     stored = [StoredRow(variant, at["rows"], at["bytes"] / 1e6) for variant, of in found.items() for at in of["sizes"]]
-    by_size = all(len(of["sizes"]) > 1 for of in found.values())
+    by_size = all(_grows(of["sizes"]) for of in found.values())
     if not rows:
         return []
     return [
@@ -127,6 +127,11 @@ def _charts(found: Mapping[str, BatchedLoad]) -> list[Chart | None]:
         Chart("growth-latency", _drawn_latency(rows, variants, by_size=by_size), "Time of a batch while the data grow"),
         Chart("growth-size", _drawn_size(stored, variants), "Size while the data grow") if stored else None,
     ]
+
+
+def _grows(sizes: Sequence[LoadSizeSample]) -> bool:
+    """Whether a size says how far a load is: some databases reserve room ahead and give it back, or report none."""
+    return len(sizes) > 1 and all(before["bytes"] <= after["bytes"] for before, after in pairwise(sizes))
 
 
 def _growth(variant: str, of: BatchedLoad) -> list[GrowthRow]:

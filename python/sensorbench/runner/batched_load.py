@@ -67,7 +67,8 @@ class BatchLoader:
     batches: WriteBatches
     size: Callable[[], int | None]
     note: Callable[[int], None]
-    _start_s: float = field(default_factory=time.monotonic)
+    # Of the first table: measuring the size before it is no part of the load.
+    _start_s: float | None = None
     _rows: int = 0
     _planned_rows: int = 0
     _sent: list[_Sent] = field(default_factory=list)
@@ -78,8 +79,9 @@ class BatchLoader:
 
     def load(self, table: PreparedTable) -> LoadedTable:
         """Loads a table, behind those before. Raises what a batch or `note` raises; then no further batch begins."""
-        if not self._sizes:
+        if self._start_s is None:
             self._measure_size()
+            self._start_s = time.monotonic()
         before, start_s = len(self._sent), self._now_s()
         rows = in_batches(table.open(), self.batches.rows)
         with ThreadPoolExecutor(len(self.targets), thread_name_prefix="writers") as pool:
@@ -92,7 +94,6 @@ class BatchLoader:
         self._stopped.clear()
         duration_s = self._now_s() - start_s
         sent = self._sent[before:]
-        self._measure_size()
         return {
             "table": table.table,
             "prepare_s": table.prepare_s,
@@ -104,7 +105,8 @@ class BatchLoader:
         }
 
     def report(self, recommended_rows: int | None) -> BatchedLoad:
-        """What was measured of all batches."""
+        """What was measured of all batches, when all tables are loaded."""
+        self._measure_size()
         report: BatchedLoad = {
             "batch_rows": self.batches.rows,
             "writers": self.batches.writers,
@@ -183,7 +185,8 @@ class BatchLoader:
         ]
 
     def _now_s(self) -> float:
-        return time.monotonic() - self._start_s
+        now_s = time.monotonic()
+        return now_s - (now_s if self._start_s is None else self._start_s)
 
 
 def _quantiles(seconds: Sequence[float]) -> dict[str, float]:

@@ -140,7 +140,12 @@ def load_variant(
         if went:
             loaded = went.tables
         elif order.batches is not None:
-            loaded, batched = _load_in_batches(variant, [target, *others], tables, task, guard, order.batches, progress)
+            sized = target
+            if not variant.target.database.embedded:
+                # A target does one thing at a time: where it loads, asking it for the size would wait for the last batch.
+                sized = variant.engine_target()
+                sized.attach(json.dumps(schema), intent="resume", owner=claim.owner.to_json())
+            loaded, batched = _load_in_batches(variant, [target, *others], sized, tables, task, guard, order.batches, progress)
         elif generators.count > 1 and undivided is None:
             loaded = _load_by_generators(variant, target, generators, tables, task, guard, order.batch_rows, progress)
         else:
@@ -213,6 +218,7 @@ def _load_by_driver(
 def _load_in_batches(
     variant: Variant,
     targets: Sequence[Target],
+    sized: Target,
     tables: list[PreparedTable],
     task: Task,
     guard: MemoryGuard,
@@ -224,7 +230,7 @@ def _load_in_batches(
         task.advance_to(rows, f"{rows:,} rows")
         progress.note(rows)
 
-    loader = BatchLoader(targets, batches, lambda: known_size(targets[0])["total_bytes"], note)
+    loader = BatchLoader(targets, batches, lambda: known_size(sized)["total_bytes"], note)
     loaded = [loader.load(table) for table in tables]
     known = recommended_for(variant.target.database.name, variant.target.database.dialect)
     return loaded, loader.report(known.rows if known is not None else None)
