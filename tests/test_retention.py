@@ -352,6 +352,30 @@ def test_questdb_drops_partitions_and_a_day_too_much_and_days_too_little_are_fou
     assert {action["failed"] for of in summary["result"]["retention"].values() for action in of["actions"]} == {0}
 
 
+def test_influxdb_deletes_and_a_day_too_much_or_too_little_is_found(cli: Cli, lab_servers: LabServers, tmp_path: Path) -> None:
+    lab_servers.start("influxdb")
+    text = shipped_schemas("sensors", "influxdb")["by_sensor"].read_text(encoding="utf-8")
+    right = "time < :before"
+    assert text.count(right) == 1
+    targets = [("right", "by_sensor")]
+    for name, shift in (("too_much", "+ 1d"), ("too_little", "- 1d")):
+        (tmp_path / f"{name}.toml").write_text(text.replace(right, f"{right} {shift}"), encoding="utf-8")
+        targets.append((name, f"{name}.toml"))
+    _, summary = run(
+        cli,
+        tmp_path,
+        [(f"lab:influxdb?namespace=sensorbench_retention_{name}", schema) for name, schema in targets],
+        exit_code=1,
+    )
+    accounts = accounts_of(summary)
+    retention = accounts["by_sensor"]["retention"]
+    assert (accounts["by_sensor"]["lost"], retention["not_expired"]) == (0, 0)
+    assert retention["rollup"]["right"] == retention["rollup"]["rows"] > 500
+    assert accounts["too_much"]["lost"] > 0 == accounts["too_much"]["retention"]["not_expired"]
+    assert accounts["too_little"]["retention"]["not_expired"] > 0 == accounts["too_little"]["lost"]
+    assert {action["failed"] for of in summary["result"]["retention"].values() for action in of["actions"]} == {0}
+
+
 def test_a_materialized_view_of_clickhouse_has_late_readings_at_once(cli: Cli, tmp_path: Path) -> None:
     _, summary = run(cli, tmp_path, [("chdb", "rolled_up")])
     (of_write,) = accounts_of(summary).values()
