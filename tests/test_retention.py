@@ -15,6 +15,7 @@ from sensorbench.results import read_comparison
 from sensorbench.results.retention import EXPIRE, ROLLUP, SIZE, read_retention
 from sensorbench.runner import Workload
 from sensorbench.runner.retention import AcceleratedTime, Retention, microseconds, step_us
+from sensorbench.schemas import shipped_schemas
 from tests.conftest import Cli, Outcome
 from tests.servers import LabServers
 
@@ -323,6 +324,56 @@ def test_postgresql_drops_partitions_or_deletes_rows_and_has_the_same_left(
     assert by["natural"]["actions"][1]["removed"] == accounts["natural"]["retention"]["expired"]
     assert by["daily"]["actions"][1]["removed"] is None
     assert "each as it must be" in ended.out
+
+
+def test_questdb_drops_partitions_and_a_day_too_much_and_days_too_little_are_found(
+    cli: Cli, lab_servers: LabServers, tmp_path: Path
+) -> None:
+    lab_servers.start("questdb")
+    text = shipped_schemas("sensors", "questdb")["as_sent"].read_text(encoding="utf-8")
+    right = "timestamp < :before"
+    # The last three days stay, and one goes that should not.
+    wrong = f"{right} - {3 * DAY_US} OR (timestamp >= :before AND {right} + {DAY_US})"
+    assert text.count(right) == 1
+    (tmp_path / "wrong.toml").write_text(text.replace(right, wrong), encoding="utf-8")
+    targets = [("right", "as_sent"), ("wrong", "wrong.toml")]
+    _, summary = run(
+        cli,
+        tmp_path,
+        [(f"lab:questdb?namespace=sensorbench_retention_{name}", schema) for name, schema in targets],
+        exit_code=1,
+    )
+    accounts = accounts_of(summary)
+    of_right, of_wrong = accounts["as_sent"]["retention"], accounts["wrong"]["retention"]
+    assert (accounts["as_sent"]["lost"], of_right["not_expired"]) == (0, 0)
+    assert of_right["kept"] > 100 < of_right["expired"]
+    assert of_right["rollup"]["right"] == of_right["rollup"]["rows"] > 500
+    assert accounts["wrong"]["lost"] > 0 < of_wrong["not_expired"]
+    assert {action["failed"] for of in summary["result"]["retention"].values() for action in of["actions"]} == {0}
+
+
+def test_influxdb_deletes_and_a_day_too_much_or_too_little_is_found(cli: Cli, lab_servers: LabServers, tmp_path: Path) -> None:
+    lab_servers.start("influxdb")
+    text = shipped_schemas("sensors", "influxdb")["by_sensor"].read_text(encoding="utf-8")
+    right = "time < :before"
+    assert text.count(right) == 1
+    targets = [("right", "by_sensor")]
+    for name, shift in (("too_much", "+ 1d"), ("too_little", "- 1d")):
+        (tmp_path / f"{name}.toml").write_text(text.replace(right, f"{right} {shift}"), encoding="utf-8")
+        targets.append((name, f"{name}.toml"))
+    _, summary = run(
+        cli,
+        tmp_path,
+        [(f"lab:influxdb?namespace=sensorbench_retention_{name}", schema) for name, schema in targets],
+        exit_code=1,
+    )
+    accounts = accounts_of(summary)
+    retention = accounts["by_sensor"]["retention"]
+    assert (accounts["by_sensor"]["lost"], retention["not_expired"]) == (0, 0)
+    assert retention["rollup"]["right"] == retention["rollup"]["rows"] > 500
+    assert accounts["too_much"]["lost"] > 0 == accounts["too_much"]["retention"]["not_expired"]
+    assert accounts["too_little"]["retention"]["not_expired"] > 0 == accounts["too_little"]["lost"]
+    assert {action["failed"] for of in summary["result"]["retention"].values() for action in of["actions"]} == {0}
 
 
 def test_a_materialized_view_of_clickhouse_has_late_readings_at_once(cli: Cli, tmp_path: Path) -> None:
