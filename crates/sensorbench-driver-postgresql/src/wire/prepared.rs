@@ -102,8 +102,8 @@ impl Prepared {
     }
 }
 
-/// Prepares a statement, with the types of its parameters if the dialect has names for them. `QuestDB` takes twice as long over a filter for which it
-/// found out the type itself, and guesses some of them wrong. What is refused so is prepared without.
+/// Prepares a statement, with the types of its parameters if the dialect has names for them. `QuestDB` is slower at a filter for which it found
+/// out the type itself, and guesses some of them wrong. What is refused so is prepared without.
 async fn prepare(client: &Client, target: &Target, operation: &OperationStatement, text: &str) -> Result<Statement, Error> {
     let canonical = operation.positional.parameters.iter().map(|place| operation.parameters[*place].value_type);
     let declared: Vec<ServerType> = canonical.map_while(|canonical| target.dialect.declared(canonical)).collect();
