@@ -100,6 +100,14 @@ def run(
     return ended, json.loads((folder / "out" / "summary.json").read_text(encoding="utf-8"))
 
 
+def accounts_at(server: str, cli: Cli, folder: Path, schemas: dict[str, str]) -> dict[str, dict[str, Any]]:
+    """The accounts of schemas at a server of the lab, by the last part of their variants' ids, some of which are wrong; no action of them fails."""
+    targets = [(f"lab:{server}?namespace=sensorbench_retention_{name}", schema) for name, schema in schemas.items()]
+    _, summary = run(cli, folder, targets, exit_code=1)
+    assert {action["failed"] for of in summary["result"]["retention"].values() for action in of["actions"]} == {0}
+    return accounts_of(summary)
+
+
 def accounts_of(summary: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """The accounts of the only write of each variant, by the last part of its id."""
     found = {}
@@ -336,20 +344,12 @@ def test_questdb_drops_partitions_and_a_day_too_much_and_days_too_little_are_fou
     wrong = f"{right} - {3 * DAY_US} OR (timestamp >= :before AND {right} + {DAY_US})"
     assert text.count(right) == 1
     (tmp_path / "wrong.toml").write_text(text.replace(right, wrong), encoding="utf-8")
-    targets = [("right", "as_sent"), ("wrong", "wrong.toml")]
-    _, summary = run(
-        cli,
-        tmp_path,
-        [(f"lab:questdb?namespace=sensorbench_retention_{name}", schema) for name, schema in targets],
-        exit_code=1,
-    )
-    accounts = accounts_of(summary)
+    accounts = accounts_at("questdb", cli, tmp_path, {"right": "as_sent", "wrong": "wrong.toml"})
     of_right, of_wrong = accounts["as_sent"]["retention"], accounts["wrong"]["retention"]
     assert (accounts["as_sent"]["lost"], of_right["not_expired"]) == (0, 0)
     assert of_right["kept"] > 100 < of_right["expired"]
     assert of_right["rollup"]["right"] == of_right["rollup"]["rows"] > 500
     assert accounts["wrong"]["lost"] > 0 < of_wrong["not_expired"]
-    assert {action["failed"] for of in summary["result"]["retention"].values() for action in of["actions"]} == {0}
 
 
 def test_influxdb_deletes_and_a_day_too_much_or_too_little_is_found(cli: Cli, lab_servers: LabServers, tmp_path: Path) -> None:
@@ -357,23 +357,16 @@ def test_influxdb_deletes_and_a_day_too_much_or_too_little_is_found(cli: Cli, la
     text = shipped_schemas("sensors", "influxdb")["by_sensor"].read_text(encoding="utf-8")
     right = "time < :before"
     assert text.count(right) == 1
-    targets = [("right", "by_sensor")]
+    schemas = {"right": "by_sensor"}
     for name, shift in (("too_much", "+ 1d"), ("too_little", "- 1d")):
         (tmp_path / f"{name}.toml").write_text(text.replace(right, f"{right} {shift}"), encoding="utf-8")
-        targets.append((name, f"{name}.toml"))
-    _, summary = run(
-        cli,
-        tmp_path,
-        [(f"lab:influxdb?namespace=sensorbench_retention_{name}", schema) for name, schema in targets],
-        exit_code=1,
-    )
-    accounts = accounts_of(summary)
+        schemas[name] = f"{name}.toml"
+    accounts = accounts_at("influxdb", cli, tmp_path, schemas)
     retention = accounts["by_sensor"]["retention"]
     assert (accounts["by_sensor"]["lost"], retention["not_expired"]) == (0, 0)
     assert retention["rollup"]["right"] == retention["rollup"]["rows"] > 500
     assert accounts["too_much"]["lost"] > 0 == accounts["too_much"]["retention"]["not_expired"]
     assert accounts["too_little"]["retention"]["not_expired"] > 0 == accounts["too_little"]["lost"]
-    assert {action["failed"] for of in summary["result"]["retention"].values() for action in of["actions"]} == {0}
 
 
 def test_a_materialized_view_of_clickhouse_has_late_readings_at_once(cli: Cli, tmp_path: Path) -> None:

@@ -10,7 +10,8 @@ from sensorbench.schemas.recommended_batches import RecommendedBatches, recommen
 from sensorbench.schemas.undivided_loads import why_undivided
 
 if TYPE_CHECKING:
-    from sensorbench.runner.variants import VariantSpec
+    from sensorbench.runner.variants import TargetSpec, VariantSpec
+    from sensorbench.schemas import Schema
 
 BATCH_ROWS, WRITERS, WRITE_RATE = "batch_rows", "writers", "write_rate"
 # What `--sweep` names of batches.
@@ -85,6 +86,14 @@ def _has(entry: RecommendedBatches, key: str) -> bool:
     return (entry.rows if key == BATCH_ROWS else entry.writers_with(1)) is not None
 
 
+def why_one_writer(target: "TargetSpec", schema: "Schema") -> str | None:
+    """Why a database is loaded by one writer at a time with a schema; None where several can load it."""
+    if target.database.embedded:
+        return "the process that loads owns its database"
+    options = [f"{name}={value}" for name, value in target.url_options.items()]
+    return why_undivided(target.database.name, options, json.dumps(schema.file.create))
+
+
 def check_batches(spec: "VariantSpec") -> None:
     """Raises UsageError where a variant cannot be loaded in the batches that it has."""
     if spec.batches is None:
@@ -94,13 +103,5 @@ def check_batches(spec: "VariantSpec") -> None:
         raise UsageError(
             f"load={target.loader}: a tool of the database's own makes its own batches; leave out {' and '.join(KEYS)}"
         )
-    if writers == 1:
-        return
-    options = [f"{name}={value}" for name, value in target.url_options.items()]
-    why = (
-        "the process that loads owns its database"
-        if target.database.embedded
-        else why_undivided(target.database.name, options, json.dumps(spec.schema.file.create))
-    )
-    if why is not None:
+    if writers > 1 and (why := why_one_writer(target, spec.schema)) is not None:
         raise UsageError(f"--sweep {WRITERS}={writers}: {target.database.name} has one writer, because {why}")

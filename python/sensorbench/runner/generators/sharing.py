@@ -1,6 +1,5 @@
 """Which load generators a benchmark has; and what they cannot share, said before anything is started."""
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -13,7 +12,7 @@ from sensorbench.runner.generators.hosted import ClockedHost
 from sensorbench.runner.generators.options import MAX_GENERATORS, GeneratorOptions
 from sensorbench.runner.registered import Database
 from sensorbench.runner.variants import Variant
-from sensorbench.schemas.undivided_loads import why_undivided
+from sensorbench.runner.write_batches import why_one_writer
 
 
 @dataclass(frozen=True)
@@ -105,15 +104,12 @@ def why_undivided_by(generators: LoadGenerators, variant: Variant) -> str | None
     if generators.count == 1:
         return None
     target = variant.target
-    if target.database.embedded:
-        why: str | None = "the process that loads owns its database"
+    if target.database.embedded or (variant.batches is None and not target.loader):
+        why = why_one_writer(target, variant.schema)
     elif variant.batches is not None:
         why = "its batches are sent by writers of its own"
-    elif target.loader:
-        why = f"{target.loader} is one process, and makes whole files"
     else:
-        options = [f"{name}={value}" for name, value in target.url_options.items()]
-        why = why_undivided(target.database.name, options, json.dumps(variant.schema.file.create))
+        why = f"{target.loader} is one process, and makes whole files"
     return why and f"{variant.id} is loaded by one process, not by {generators.count} load generators, because {why}"
 
 
