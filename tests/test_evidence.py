@@ -1,7 +1,10 @@
 """Published evidence: what pages state is in bundles, sizes are kept, and recommendations go by bundles."""
 
+import json
 import os
 import shutil
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -178,6 +181,58 @@ def test_only_one_measures_at_a_time_and_not_with_low_priority(tmp_path: Path, m
     monkeypatch.setattr(os, "nice", lambda _: 19)
     with pytest.raises(UsageError, match="niceness 19"):
         run.check_priority()
+
+
+# Burns half a second of CPU in a process that leaves the tree of the command, as servers do, and ends before it.
+SERVER = """
+import os, subprocess, sys, time
+burn = "import time\nwhile time.process_time() < 0.5: pass"
+if not (child := os.fork()):
+    server = subprocess.Popen([sys.executable, "-c", burn], start_new_session=True)
+    print(server.pid, flush=True)
+    os._exit(0)
+os.waitpid(child, 0)
+while any(os.path.exists(f"/proc/{word}") for word in open(sys.argv[1]).read().split()):
+    time.sleep(0.01)
+sys.exit(3)
+"""
+
+
+def test_servers_of_a_command_are_its_own_and_the_cpu_of_others_is_counted(tmp_path: Path) -> None:
+    # In a process of its own, since all children of it are reaped.
+    given = tmp_path / "run.py"
+    given.write_text(
+        "import json, os, sys, threading\n"
+        "from pathlib import Path\n"
+        "from docsite.evidence import run\n"
+        f"log = Path({str(tmp_path / 'log')!r})\n"
+        "with log.open('ab') as output:\n"
+        f"    ended = run.run_counted([sys.executable, '-c', {SERVER!r}, str(log)], output)\n"
+        "print(json.dumps([ended.returncode, ended.others_cpu_s, run._reaped_cpu_s()]))\n",
+        encoding="utf-8",
+    )
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'python'}"}
+    other = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    try:
+        found = subprocess.run([sys.executable, given], capture_output=True, text=True, check=True, env=environment)
+    finally:
+        other.kill()
+        other.wait()
+    code, others_s, own_s = json.loads(found.stdout)
+    assert code == 3
+    assert own_s >= 0.5
+    assert others_s > 0.05
+
+
+def test_measuring_waits_for_an_idle_machine(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    loads = iter([1.5, 0.7, 0.2])
+    monkeypatch.setattr(os, "getloadavg", lambda: (next(loads), 0.0, 0.0))
+    monkeypatch.setattr(run, "_POLL_S", 0.0)
+    assert run.wait_until_idle() == 0.2
+    assert "load average 0.70; waiting until it is below 0.5" in capsys.readouterr().out
+    monkeypatch.setattr(os, "getloadavg", lambda: (1.5, 0.0, 0.0))
+    with pytest.raises(FailedError, match=r"not idle: its load average is 1\.50"):
+        run.wait_until_idle(patience_s=0.0)
 
 
 # Recommendations by bundles.

@@ -72,6 +72,10 @@ class Made(BaseModel):
     load_before: float = Field(description="The load average of the last minute when it began.")
     load_after: float = Field(description="The same when it ended; the measurement is part of it.")
     cpus: int
+    others_cpu_s: float | None = Field(
+        default=None,
+        description="CPU time that other processes and the kernel's own threads used meanwhile; None where it was not recorded.",
+    )
 
 
 class AllMade(BaseModel):

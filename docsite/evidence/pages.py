@@ -109,7 +109,7 @@ def study_tables(study: str, bundles: Sequence[Published], made: AllMade, entrie
         ]
         for bundle in own
     ]
-    text = table(["bundle", "measured", "scale", "machine", "versions", "time, load average", "size"], rows)
+    text = table(["bundle", "measured", "scale", "machine", "versions", "time and other load", "size"], rows)
     for bundle in own:
         text += f"\n{code(bundle.name)}, by `make evidence NAME={bundle.name}`:\n\n    sensorbench {entries.bundles[bundle.name].command}\n"
         claims = bundle.summary.claims
@@ -181,7 +181,10 @@ def _versions(bundle: Published) -> str:
 
 def _load(name: str, made: AllMade) -> str:
     how = made.bundles.get(name)
-    return f"{how.took_s:.0f} s, {how.load_before:.2f} before, on {how.cpus} CPUs" if how else "not recorded"
+    if how is None:
+        return "not recorded"
+    others = "not recorded" if how.others_cpu_s is None else f"{how.others_cpu_s / (how.took_s * how.cpus):.1%}"
+    return f"{how.took_s:.0f} s on {how.cpus} CPUs; load average before: {how.load_before:.2f}; CPU of others: {others}"
 
 
 def figure_text(bundles: Sequence[Published], name: str, path: str) -> str:

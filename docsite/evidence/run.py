@@ -1,20 +1,26 @@
 """Makes one bundle of evidence: `make evidence NAME=…`.
 
 The command of `evidence/evidence.toml` is run, or gone on with; its results become a bundle, which is verified, and pages are written from it.
-What ends the terminal does not end the run: `nohup` is not needed. Only one runs at a time, since two would measure each other.
+What ends the terminal does not end the run: `nohup` is not needed. Only one runs at a time, since two would measure each other. It begins when the
+machine is idle, and counts the CPU time that others use meanwhile.
 """
 
+import ctypes
 import fcntl
 import os
+import resource
 import shlex
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
+import psutil
 from docsite.evidence.entries import (
     FOLDER,
     MADE_FILE,
@@ -39,6 +45,11 @@ from sensorbench.results.elasticity import parts_left, read_study_plan
 from sensorbench.results.files import write_text
 
 WORK = ROOT / "results" / "evidence"
+# A load average of the last minute below which a machine is idle, and how long to wait for it.
+IDLE_LOAD = 0.5
+PATIENCE_S = 600.0
+_POLL_S = 5.0
+_PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
 
 
 def is_complete(results: Path) -> bool:
@@ -79,6 +90,67 @@ def alone(work: Path) -> Iterator[None]:
         yield
 
 
+def wait_until_idle(idle_load: float = IDLE_LOAD, patience_s: float = PATIENCE_S) -> float:
+    """Waits until the machine has nothing else to do.
+
+    Returns:
+        The load average of the last minute.
+
+    Raises:
+        FailedError: it is not below `idle_load` after `patience_s` seconds.
+
+    """
+    deadline_s = time.monotonic() + patience_s
+    while (load := os.getloadavg()[0]) >= idle_load:
+        if time.monotonic() >= deadline_s:
+            raise FailedError(
+                f"the machine is not idle: its load average is {load:.2f} after {patience_s:.0f} s, and {idle_load} is wanted; "
+                "end what else runs, and run this again"
+            )
+        print(f"load average {load:.2f}; waiting until it is below {idle_load}", flush=True)
+        time.sleep(_POLL_S)
+    return load
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended, and the CPU time that others used meanwhile, in seconds."""
+
+    returncode: int
+    others_cpu_s: float
+
+
+def run_counted(command: Sequence[str], output: BinaryIO) -> Ended:
+    """Runs a command, whose output goes into a file, and counts the CPU time of all processes that do not come from it.
+
+    Servers that the command starts leave its process tree. They become children of this process instead of init's, and their CPU time is the
+    command's: this process reaps them. The kernel's own threads count as others.
+    """
+    if ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0):
+        raise OSError(ctypes.get_errno(), "prctl(PR_SET_CHILD_SUBREAPER)")
+    busy_s, own_s = _machine_cpu_s(), _reaped_cpu_s()
+    process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, cwd=ROOT)
+    reaped = 0
+    while reaped != process.pid:
+        reaped, status = os.waitpid(-1, 0)
+    # `Popen` must not wait for a process that is gone.
+    process.returncode = os.waitstatus_to_exitcode(status)
+    others_s = (_machine_cpu_s() - busy_s) - (_reaped_cpu_s() - own_s)
+    # The two clocks have different resolutions.
+    return Ended(process.returncode, max(0.0, others_s))
+
+
+def _machine_cpu_s() -> float:
+    """CPU time that the machine used since it started. Guests are part of user and nice, steal is none of ours."""
+    times = psutil.cpu_times()
+    return float(times.user + times.nice + times.system + times.irq + times.softirq)
+
+
+def _reaped_cpu_s() -> float:
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
 def measure(name: str, entry: Entry, work: Path = WORK) -> Made | None:
     """Runs the command of an entry, or goes on with it; what it prints goes into a file beside the results.
 
@@ -86,19 +158,25 @@ def measure(name: str, entry: Entry, work: Path = WORK) -> Made | None:
         How it was made, which a file beside the results keeps until they are published; None where they were complete before, and there is none.
 
     Raises:
-        FailedError: the command failed.
+        FailedError: the command failed, or the machine does not become idle.
 
     """
     results, log, kept = work / name, work / f"{name}.log", work / f"{name}.made.json"
     if is_complete(results):
         return Made.model_validate_json(kept.read_bytes()) if kept.exists() else None
     command = measured_by(entry, results)
-    before, start_s = os.getloadavg()[0], time.monotonic()
+    before, start_s = wait_until_idle(), time.monotonic()
     print(f"{shlex.join(command[1:])}\noutput: {log}; load average before: {before:.2f} on {os.cpu_count()} CPUs", flush=True)
     with log.open("ab") as output:
-        ended = subprocess.run(command, stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, check=False, cwd=ROOT)
-    took_s = time.monotonic() - start_s
-    made = Made(sha256="", took_s=took_s, load_before=before, load_after=os.getloadavg()[0], cpus=os.cpu_count() or 1)
+        ended = run_counted(command, output)
+    made = Made(
+        sha256="",
+        took_s=time.monotonic() - start_s,
+        load_before=before,
+        load_after=os.getloadavg()[0],
+        cpus=os.cpu_count() or 1,
+        others_cpu_s=ended.others_cpu_s,
+    )
     write_text(kept, made.model_dump_json(indent=1) + "\n")
     if ended.returncode:
         last = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-3:]
