@@ -76,7 +76,7 @@ def test_every_claim_has_a_verdict_and_a_reason(summary: dict[str, Any]) -> None
 
 def test_a_report_without_systems_of_the_paper_says_which_command_tests_its_findings(study_folder: Path) -> None:
     page = (study_folder / "report.html").read_text(encoding="utf-8")
-    assert "None of the 22 published findings can be tested by what was measured here" in page
+    assert "None of them can be tested by what was measured here" in page
     assert "sensorbench study show iot" in page
 
 

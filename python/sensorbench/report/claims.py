@@ -53,16 +53,15 @@ def claims_section(
     tested = [claim for claim in claims if claim.verdict not in _UNTESTED]
     untested = [claim for claim in claims if claim.verdict in _UNTESTED]
     needs = f"`sensorbench study show {study}` lists what each needs." if study else ""
+    counts = Text([f"Of {len(claims)} published findings: ", _counted(claims), "."])
     if not tested:
-        none: list[Block] = [
-            Text(f"None of the {len(claims)} published findings can be tested by what was measured here. {needs}".strip())
-        ]
-        return Section("claims", "Published findings", [*none, _untested(untested, with_parts=with_parts), *more])
+        none = Text(f"None of them can be tested by what was measured here. {needs}".strip())
+        return Section("claims", "Published findings", [counts, none, _untested(untested, with_parts=with_parts), *more])
     chart = _chart(tested)
     old = Text(_FORMAT_1, "banner") if any(claim.rules == "format 1" for claim in claims) else None
     blocks: list[Block | None] = [
         old,
-        Text([f"Of {len(claims)} published findings: ", _counted(claims), "."]),
+        counts,
         Text(_HOW_TO_READ, "note"),
         chart,
         _tested(tested, with_parts=with_parts),

@@ -7,7 +7,7 @@ from typing import Any
 
 from sensorbench import lab
 from sensorbench.benchmarks.comparison import summarise as summarise_comparison
-from sensorbench.claims import Evidence, judged, measured
+from sensorbench.claims import Claim, Evidence, judged, measured, not_tested
 from sensorbench.dataset import open_dataset
 from sensorbench.errors import UsageError
 from sensorbench.progress import ProgressReporter
@@ -348,9 +348,7 @@ def _operations_at(scale: float, operations: int) -> int:
 
 
 def summarise(result: ComparisonResult) -> ComparisonSummary:
-    """The summary of an experiment or study, with the claims of the study; of one part of it, with those about this part alone and
-    those about each.
-    """
+    """The summary of an experiment or study, with the claims of the study; what one part cannot say is not tested there."""
     summary = summarise_comparison(result)
     study = STUDIES.get(result.manifest.plan.name) if result.manifest.plan.source == "study" else None
     if study is None:
@@ -362,9 +360,18 @@ def summarise(result: ComparisonResult) -> ComparisonSummary:
         "models": compared_models(study.file.models, by.evidence, list(summary.result.operations)),
         "sections": [section.described() for section in study.sections(by.evidence, summary)] if study.sections else [],
     }
-    claims = [judged(claim, study, [by]) for claim in study.claims if claim.parts in ([], [part])]
+    claims = [
+        judged(claim, study, [by]) if claim.parts in ([], [part]) else not_tested(claim, study, _why_not_here(claim, part))
+        for claim in study.claims
+    ]
     warnings = [*summary.warnings, *(study.caveats(by.evidence, summary) if study.caveats else [])]
     tables = published_tables(study, {part: result}, {part: summary})
     published = tables_of_part(tables, part) if part else tables
     own_result = summary.result.model_copy(update=own)
     return summary.model_copy(update={"claims": claims, "published": published, "warnings": warnings, "result": own_result})
+
+
+def _why_not_here(claim: Claim, part: str) -> str:
+    """Why a claim about other parts cannot be judged by one part."""
+    word = "part" if len(claim.parts) == 1 else "parts"
+    return claim.blocked_by or f"it is about {word} {', '.join(claim.parts)}; this is part {part}"
