@@ -76,14 +76,16 @@ fn append(bytes: &mut Vec<u8>, value: ValueRef) {
     }
 }
 
+/// In one piece, because growth of the memory is looked at for each.
 fn append_number(bytes: &mut Vec<u8>, tag: u8, number: u64) {
-    bytes.push(tag);
-    bytes.extend(number.to_le_bytes());
+    let mut tagged = [tag; 9];
+    tagged[1..].copy_from_slice(&number.to_le_bytes());
+    bytes.extend_from_slice(&tagged);
 }
 
 fn append_long(bytes: &mut Vec<u8>, tag: u8, value: &[u8]) {
     append_number(bytes, tag, value.len() as u64);
-    bytes.extend(value);
+    bytes.extend_from_slice(value);
 }
 
 fn canonical(value: f64) -> f64 {
