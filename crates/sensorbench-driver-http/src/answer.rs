@@ -4,10 +4,24 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use sensorbench_driver::{ConversionError, Rows, Type, ValueRef};
 
-use crate::json::Scalar;
+use crate::json::{Reader, Scalar};
 
 /// Doubles hold every whole number up to this one.
 const EXACT_IN_DOUBLE: f64 = (1_u64 << 53) as f64;
+
+/// Appends the next value of a JSON text, which is read at once where it is a plain number. As [`push`] else.
+#[inline]
+pub fn push_next(rows: &mut Rows, value_type: Type, reader: &mut Reader, time_unit_us: i64) -> Result<(), ConversionError> {
+    let number = if matches!(value_type, Type::Integer | Type::Timestamp) { reader.whole_number() } else { None };
+    let Some(number) = number else { return push(rows, value_type, &reader.scalar()?, time_unit_us) };
+    rows.push(if value_type == Type::Integer {
+        ValueRef::Integer(number)
+    } else {
+        let us = number.checked_mul(time_unit_us);
+        ValueRef::Timestamp(us.ok_or_else(|| ConversionError(format!("expected a timestamp, found {number}")))?)
+    });
+    Ok(())
+}
 
 /// Appends a value as one of a type to the row that is being written. `time_unit_us` is the unit of numbers that are times.
 #[inline]
@@ -66,6 +80,34 @@ mod tests {
         push(&mut rows, value_type, &scalar, 1000).map_err(|error| error.to_string())?;
         rows.end_row();
         Ok(rows.iter().next().expect("a row").value(0).to_value())
+    }
+
+    /// The same of the first value of a list, which must be a list to its end.
+    fn read_next(value_type: Type, text: &str) -> Result<Value, String> {
+        let (mut rows, mut places) = (Rows::new(), 0..);
+        Reader::new(text.as_bytes())
+            .list(|reader| match places.next() {
+                Some(0) => push_next(&mut rows, value_type, reader, 1000),
+                _ => reader.skip(),
+            })
+            .map_err(|error| error.to_string())?;
+        rows.end_row();
+        Ok(rows.iter().next().expect("a row").value(0).to_value())
+    }
+
+    #[test]
+    fn the_next_value_is_read_alike_and_the_one_after_it_is_left() {
+        for (value_type, text, expected) in [
+            (Type::Integer, "[12, 13]", Value::Integer(12)),
+            (Type::Integer, "[1e3,13]", Value::Integer(1000)),
+            (Type::Timestamp, "[12 ,13]", Value::Timestamp(12_000)),
+            (Type::Timestamp, "[-12,13]", Value::Timestamp(-12_000)),
+            (Type::Timestamp, "[null,13]", Value::Null),
+            (Type::Double, "[12,13]", Value::Double(12.0)),
+        ] {
+            assert_eq!(read_next(value_type, text), Ok(expected), "{text}");
+        }
+        assert!(read_next(Type::Timestamp, "[999999999999999999,13]").unwrap_err().contains("expected a timestamp"));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use sensorbench_driver::{Column, ConversionError, DriverError, Rows, Type};
 use serde::Deserialize;
 
 use super::precision::Precision;
-use crate::answer::push;
+use crate::answer::push_next;
 use crate::connection::Reply;
 use crate::json::Reader;
 
@@ -64,10 +64,9 @@ fn refused(reply: &Reply) -> DriverError {
 fn row(reader: &mut Reader, columns: &[Column], units: &[i64], rows: &mut Rows) -> Result<(), ConversionError> {
     let mut place = 0;
     reader.list(|reader| {
-        let value = reader.scalar()?;
         let column = columns.get(place).ok_or_else(|| other_count(units.len(), columns))?;
         let unit = units.get(place).copied().filter(|_| column.value_type == Type::Timestamp).unwrap_or(1);
-        push(rows, column.value_type, &value, unit).map_err(|error| error.at("column", &column.name))?;
+        push_next(rows, column.value_type, reader, unit).map_err(|error| error.at("column", &column.name))?;
         place += 1;
         Ok(())
     })?;
