@@ -27,14 +27,15 @@ from tests.tsbs_answers import check_answers
 
 # Windows of an hour lie within it, longer ones are all of it.
 NAME, STATIONS, EPOCHS = "tsm-d-long:stations=10,duration=3h,interval=1m", 10, 180
+# The same, and windows of a minute have six readings, as in TSM-Bench.
+FINE = "tsm-d-long:stations=10,duration=70m,interval=10s"
 START = datetime(2019, 3, 1)
 OPERATIONS = load_operations("tsm")
 QUERIES = tuple(f"q{number}" for number in range(1, 8))
 # Each question with one of TSM-Bench's settings changed; two ask for one station always.
-CHANGED = ("-hour", "-month", "-5-stations", "-10-stations", "-1-sensor", "-10-sensors", "-50-sensors", "-100-sensors")
-SETTINGS = tuple(
-    query + changed for query in QUERIES for changed in ("", *(CHANGED if query not in ("q6", "q7") else CHANGED[:2]))
-)
+RANGES = ("-minute", "-hour", "-week", "-month")
+CHANGED = (*RANGES, "-5-stations", "-10-stations", "-1-sensor", "-10-sensors", "-50-sensors", "-100-sensors")
+SETTINGS = tuple(query + changed for query in QUERIES for changed in ("", *(CHANGED if query not in ("q6", "q7") else RANGES)))
 # What needs rows that were written.
 ONLINE = ("q1-newest", "q3-newest", "append_row", "get_written_row")
 Rows = list[tuple[object, ...]]
@@ -157,12 +158,14 @@ def test_windows_lie_in_the_data_where_they_can_and_stations_differ() -> None:
     with open_dataset("tsm-d-long:duration=26h,interval=10m").connect() as connection:
         parameters = parameters_of(OPERATIONS, list(OPERATIONS.operation), connection, "test").tables
     first, end = START - timedelta(milliseconds=5), START + timedelta(hours=26)
-    for source, length in (("window_hour", timedelta(hours=1)), ("window_day", timedelta(days=1))):
+    lengths = {"window_minute": timedelta(minutes=1), "window_hour": timedelta(hours=1), "window_day": timedelta(days=1)}
+    for source, length in lengths.items():
         windows = parameters[source].to_pylist()
         assert len({row["from"] for row in windows}) == len(windows) == 500
         assert all(first <= row["from"] and row["to"] <= end and row["to"] - row["from"] == length for row in windows)
-    # A month is longer than the data: all windows have all of them.
-    assert {row["from"] for row in parameters["window_month"].to_pylist()} == {first}
+    # A week and a month are longer than the data: all windows have all of them.
+    for source in ("window_week", "window_month"):
+        assert {row["from"] for row in parameters[source].to_pylist()} == {first}
     five = [list(row.values()) for row in parameters["stations_5"].to_pylist()]
     assert all(len(set(sites)) == 5 for sites in five)
     assert [sites[0] for sites in five] == [row["site1"] for row in parameters["stations_1"].to_pylist()]
@@ -254,11 +257,11 @@ def test_servers_answer_as_the_dataset_says(
     files = {schema: load_schema(schema, operations="tsm", database=databases()[server].dialect).file for schema in schemas}
     cannot = {*ONLINE, *(name for file in files.values() for name in file.cannot)}
     targets = [(f"lab:{server}?namespace=sensorbench_tsm_{schema}", schema) for schema in schemas]
-    check_answers(cli, tmp_path, NAME, "tsm", targets, cannot=cannot)
+    check_answers(cli, tmp_path, FINE, "tsm", targets, cannot=cannot)
 
 
 def test_an_embedded_database_answers_as_the_dataset_says(cli: Cli, tmp_path: Path) -> None:
-    check_answers(cli, tmp_path, NAME, "tsm", [("duckdb", "wide"), ("duckdb", "narrow")], cannot=ONLINE)
+    check_answers(cli, tmp_path, FINE, "tsm", [("duckdb", "wide"), ("duckdb", "narrow")], cannot=ONLINE)
 
 
 def test_questions_are_asked_while_rows_are_written_and_all_are_there_at_the_end(cli: Cli, tmp_path: Path) -> None:
