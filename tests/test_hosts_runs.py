@@ -29,6 +29,7 @@ from sensorbench.hosts.dask_parts import new_credentials
 from sensorbench.hosts.launched import Launched, local_command
 from sensorbench.hosts.messages import BeHost, BeScheduler
 from sensorbench.hosts.pool import HostPool
+from sensorbench.interrupts import held_back
 from sensorbench.progress import ProgressReporter
 from sensorbench.results import read_run
 from sensorbench.results.engine_plan import EnginePlan
@@ -40,6 +41,7 @@ from sensorbench.runner.generators.shared_run import SharedRun, shared_run
 from sensorbench.runner.plan import as_json
 from tests.conftest import Cli
 from tests.on_hosts import Tally, text_of
+from tests.slow_connects import interrupted_while_they_connect
 from tests.test_generators import PLAN, SCHEMA, TABLE, identities, null_target
 from tests.test_hosts import ENDS_WITHIN_S, HOST
 from tests.test_stress import check_accounts
@@ -244,6 +246,20 @@ def test_a_load_generator_that_is_killed_on_its_host_is_named(pool: HostPool) ->
     with pytest.raises(LostGeneratorError, match=r"host host-1: load generator 1 .* was ended by SIGKILL"):
         generator.stop(cancels=False)
     generator.close()
+
+
+def test_an_interruption_while_load_generators_of_hosts_connect_is_not_kept_waiting(
+    pool: HostPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with (
+        interrupted_while_they_connect(monkeypatch, HostedGenerator, 2),
+        pytest.raises(KeyboardInterrupt),
+        # As where a run begins.
+        held_back(),
+        shared_run(null_target(), PLAN, [TABLE], 2, pool.hosts),
+    ):
+        pytest.fail("nobody answers them")
+    assert pool.hosts[0].call(os.getpid) == pool.hosts[0].about.pid
 
 
 def test_a_cluster_that_runs_already_is_used_and_left(tmp_path: Path) -> None:

@@ -95,7 +95,7 @@ class DaskHost:
         return cast("Result", self._value("call", pickle.dumps(partial(function, *args, **kwargs))))
 
     def keep(self, kind: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
-        """Makes an object there, and returns what stands for it here: its methods are called there, one after the other.
+        """Makes an object there, and returns what stands for it here: its methods are called there, one after the other, but for `close`.
 
         Raises LostHostError, and what making it raises.
         """
