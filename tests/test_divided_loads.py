@@ -408,6 +408,10 @@ def test_an_experiment_whose_databases_one_process_loads_says_so(cli: Cli, tmp_p
     assert why in " ".join(ended.err.split())
     (load,) = [json.loads(file.read_text(encoding="utf-8")) for file in out.rglob("load.json")]
     assert load["undivided"].endswith(why)
+    # The page has it where the table of their parts would be, and the answer of the command where their line would be.
+    assert f"{why}." in (out / "report.html").read_text(encoding="utf-8")
+    shown = cli("report", out, "--no-open")
+    assert why in " ".join(shown.out.split())
     planned = cli("run", experiment, *words, "--generators", 2, "--dry-run", "--json", "--out", tmp_path / "dry")
     assert planned.exit_code == 0, planned.err
     assert [note for note in planned.json["notes"] if note.endswith(why)]
