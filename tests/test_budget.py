@@ -17,6 +17,7 @@ from sensorbench.benchmarks.comparison.prefixes import common_samples, prefix_ca
 from sensorbench.benchmarks.stress.pilot import trials_of
 from sensorbench.cli.output import notes_of
 from sensorbench.errors import FailedError, UsageError
+from sensorbench.lab import placement
 from sensorbench.progress import ProgressReporter
 from sensorbench.results import VariantManifest, read_comparison
 from sensorbench.results.estimate import Budget, Estimate
@@ -118,10 +119,13 @@ def test_a_budget_becomes_a_scale_and_a_command_that_makes_the_same_choice(cli: 
     assert {"--scale", "--operations", "--max-variant-time"} <= set(budget.command)
 
 
-def test_a_budget_leaves_out_the_last_parts_of_a_study(tmp_path: Path) -> None:
+def test_a_budget_leaves_out_the_last_parts_of_a_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The pilot measures once; then the budget shrinks until not all parts fit, and on until none does."""
     study, options = STUDIES["sensor-schemas"], StudyOptions(targets=("fjall",), schemas=("batched",))
+    monkeypatch.setattr(placement, "_connected", {"local:2": placement.Reached([])})
     piloted = pilot_study(study, options, tmp_path, 30.0, ProgressReporter(quiet=True))
+    # Hosts of its servers are left: those of what follows are other processes.
+    assert placement._connected == {}
     whole: list[str] = list(piloted.pilot.parts)
     chosen: list[Budget] = []
     with pytest.raises(UsageError, match="the least of this study, part write alone, scale"):

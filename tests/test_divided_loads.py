@@ -38,6 +38,8 @@ from sensorbench.schemas.engine_types import DriverSchema
 from sensorbench.schemas.undivided_loads import why_undivided
 from tests.conftest import TEST_OWNER, Cli, server_url
 from tests.programs import have_ssh
+from tests.slow_connects import interrupted_while_they_connect, own_processes
+from tests.test_generators import null_target
 from tests.test_hosts_ssh import hosts_file, running_ssh_server
 
 EXAMPLE = Path(__file__).parent.parent / "docs" / "example"
@@ -172,11 +174,6 @@ def loadable_at(database: str, schema_name: str) -> Loadable:
     whole = schema.driver_schema(operations, list(schema.file.operation), columns)
     assert min(table.rows for table in tables) >= 2
     return Loadable(Variant("v", parsed, schema, url, None), whole, tables, dataset.describe().readings, series)
-
-
-def own_processes() -> list[psutil.Process]:
-    """The load generators of this process."""
-    return [child for child in psutil.Process().children() if "sensorbench.runner.generators.worker" in child.cmdline()]
 
 
 def test_together_they_load_what_one_does(loadable: Loadable, alone: Alone) -> None:
@@ -325,12 +322,19 @@ def test_ctrl_c_while_parts_are_sent_is_not_kept_waiting_by_the_rest(tmp_path: P
             yield b"more"
 
     monkeypatch.setattr(LoadPart, "chunks", endless)
-    target = _engine.Target("null:")
-    target.create(json.dumps({"operations": []}), "", intent="create", owner=TEST_OWNER.to_json())
-    with pytest.raises(KeyboardInterrupt), shared_load(target, 2, sends_parts=True) as load:
+    with pytest.raises(KeyboardInterrupt), shared_load(null_target(), 2, sends_parts=True) as load:
         load.load(table_of([10], tmp_path), lambda _: None)
     assert time.monotonic() < until_s
     assert own_processes() == []
+
+
+def test_ctrl_c_while_they_connect_for_loading_is_not_kept_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    with (
+        interrupted_while_they_connect(monkeypatch, LocalGenerator, 2),
+        pytest.raises(KeyboardInterrupt),
+        shared_load(null_target(), 2),
+    ):
+        pytest.fail("nobody answers them")
 
 
 def test_parts_that_are_sent_are_loaded_like_those_of_files(loadable: Loadable, alone: Alone) -> None:
@@ -404,6 +408,10 @@ def test_an_experiment_whose_databases_one_process_loads_says_so(cli: Cli, tmp_p
     assert why in " ".join(ended.err.split())
     (load,) = [json.loads(file.read_text(encoding="utf-8")) for file in out.rglob("load.json")]
     assert load["undivided"].endswith(why)
+    # The page has it where the table of their parts would be, and the answer of the command where their line would be.
+    assert f"{why}." in (out / "report.html").read_text(encoding="utf-8")
+    shown = cli("report", out, "--no-open")
+    assert why in " ".join(shown.out.split())
     planned = cli("run", experiment, *words, "--generators", 2, "--dry-run", "--json", "--out", tmp_path / "dry")
     assert planned.exit_code == 0, planned.err
     assert [note for note in planned.json["notes"] if note.endswith(why)]

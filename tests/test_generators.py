@@ -33,6 +33,7 @@ from sensorbench.runner.generators.messages import Taken
 from sensorbench.runner.generators.shared_run import shared_run
 from sensorbench.runner.plan import as_json
 from tests.conftest import Cli
+from tests.slow_connects import interrupted_while_they_connect
 from tests.test_stress import check_accounts
 
 EXAMPLE = Path(__file__).parent.parent / "docs" / "example"
@@ -272,6 +273,18 @@ def test_an_interruption_ends_all_of_them(tmp_path: Path) -> None:
     totals = totals_of(tmp_path / "out")
     assert {generator.lost for generator in totals.generators} == {None}
     assert sum(generator.unknown for generator in totals.generators) == 0
+
+
+def test_an_interruption_while_they_connect_is_not_kept_waiting(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    with interrupted_while_they_connect(monkeypatch, LocalGenerator, 2):
+        ended = cli(*stress(out, "--rates", "200", "--step-duration", "1m", "--generators", 2))
+    assert (ended.exit_code, "Traceback" in ended.err) == (130, False), ended.err
+    for folder in (out, out / "runs" / "001"):
+        manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+        assert (manifest["status"], manifest["reason"]) == ("interrupted", "interrupted by the user")
 
 
 def test_they_end_by_themselves_when_nobody_controls_them(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import time
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Event
 
 import pyarrow as pa
 import pytest
@@ -138,6 +139,35 @@ def test_an_agent_does_nothing_twice() -> None:
     assert value_of(first) == os.getpid()
     with pytest.raises(FencedError):
         value_of(second)
+
+
+class Waiting:
+    """An object that waits to be closed."""
+
+    def __init__(self) -> None:
+        self._closed = Event()
+
+    def is_closed(self) -> bool:
+        return self._closed.wait(ENDS_WITHIN_S)
+
+    def close(self) -> None:
+        self._closed.set()
+
+
+def test_what_an_agent_keeps_is_closed_while_it_does_something() -> None:
+    async def close_while_it_waits() -> bytes:
+        agent = Agent()
+        epoch = pickle.loads(await agent.about()).epoch
+        await agent.keep(Ticket(epoch, 1), pickle.dumps(Waiting))
+        no_arguments = pickle.dumps(((), {}))
+        waiting = asyncio.create_task(agent.ask(Ticket(epoch, 2), 1, "is_closed", no_arguments))
+        # It has begun to wait.
+        await asyncio.sleep(0)
+        await agent.ask(Ticket(epoch, 3), 1, "close", no_arguments)
+        await agent.end()
+        return await waiting
+
+    assert value_of(asyncio.run(close_while_it_waits())) is True
 
 
 class Closing:

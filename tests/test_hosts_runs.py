@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,7 @@ from sensorbench.hosts.dask_parts import new_credentials
 from sensorbench.hosts.launched import Launched, local_command
 from sensorbench.hosts.messages import BeHost, BeScheduler
 from sensorbench.hosts.pool import HostPool
+from sensorbench.interrupts import held_back
 from sensorbench.progress import ProgressReporter
 from sensorbench.results import read_run
 from sensorbench.results.engine_plan import EnginePlan
@@ -40,6 +41,7 @@ from sensorbench.runner.generators.shared_run import SharedRun, shared_run
 from sensorbench.runner.plan import as_json
 from tests.conftest import Cli
 from tests.on_hosts import Tally, text_of
+from tests.slow_connects import interrupted_while_they_connect
 from tests.test_generators import PLAN, SCHEMA, TABLE, identities, null_target
 from tests.test_hosts import ENDS_WITHIN_S, HOST
 from tests.test_stress import check_accounts
@@ -246,6 +248,20 @@ def test_a_load_generator_that_is_killed_on_its_host_is_named(pool: HostPool) ->
     generator.close()
 
 
+def test_an_interruption_while_load_generators_of_hosts_connect_is_not_kept_waiting(
+    pool: HostPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with (
+        interrupted_while_they_connect(monkeypatch, HostedGenerator, 2),
+        pytest.raises(KeyboardInterrupt),
+        # As where a run begins.
+        held_back(),
+        shared_run(null_target(), PLAN, [TABLE], 2, pool.hosts),
+    ):
+        pytest.fail("nobody answers them")
+    assert pool.hosts[0].call(os.getpid) == pool.hosts[0].about.pid
+
+
 def test_a_cluster_that_runs_already_is_used_and_left(tmp_path: Path) -> None:
     credentials = new_credentials()
     names = ("ca.pem", "cert.pem", "key.pem")
@@ -347,12 +363,23 @@ def test_a_run_on_four_hosts_looks_as_from_one_process(cli: Cli, tmp_path: Path)
     assert not any(psutil.pid_exists(generator.pid) for generator in run.manifest.totals.generators)
 
 
+SENSORBENCH = ("-m", "sensorbench")
+# The same, with less patience for hosts that do not answer: nobody has to wait for 30 s.
+IMPATIENT_S = 8
+IMPATIENT = (
+    "-c",
+    f"from sensorbench.cli import start; from sensorbench.hosts import dask_host; dask_host.HEARTBEAT_S = {IMPATIENT_S}; start()",
+)
+
+
 @contextmanager
-def long_run(folder: Path, hosts: int = 2) -> Iterator[tuple["subprocess.Popen[str]", dict[str, psutil.Process]]]:
+def long_run(
+    folder: Path, program: Sequence[str] = SENSORBENCH, hosts: int = 2
+) -> Iterator[tuple["subprocess.Popen[str]", dict[str, psutil.Process]]]:
     """A run on local hosts that would go on for a minute, of which a part is written; and the processes of hosts, of their load generators and of the
     scheduler, by name. When it ends, none of them is left, no file of theirs, and nobody listens where they did.
     """
-    command = (sys.executable, "-m", "sensorbench", *stress(folder, f"local:{hosts}", "--rates", "200", "--step-duration", "1m"))
+    command = (sys.executable, *program, *stress(folder, f"local:{hosts}", "--rates", "200", "--step-duration", "1m"))
     temporary = folder.with_name("temporary")
     temporary.mkdir()
     environment = {**os.environ, "TMPDIR": str(temporary)}
@@ -419,17 +446,21 @@ def test_a_rate_that_is_set_is_that_of_all_of_them(cli: Cli, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("killed", "expected", "lost_numbers"),
+    ("name", "by", "expected", "lost_numbers"),
     [
-        ("generator 2", "host local-2: load generator 2 (process {pid}): it was ended by SIGKILL", {2}),
-        ("host 2", "load generator 2 is gone: host local-2: its process {pid} is gone: it was ended by SIGKILL", {2}),
-        ("scheduler", "the scheduler of the hosts (process {pid}) is gone: it was ended by SIGKILL", {1, 2}),
+        ("generator 2", signal.SIGKILL, "host local-2: load generator 2 (process {pid}): it was ended by SIGKILL", {2}),
+        ("host 2", signal.SIGKILL, "load generator 2 is gone: host local-2: its process {pid} is gone: it was ended by SIGKILL", {2}),
+        ("scheduler", signal.SIGKILL, "the scheduler of the hosts (process {pid}) is gone: it was ended by SIGKILL", {1, 2}),
+        # It is there, and so is its load generator, but nobody hears of them.
+        ("host 2", signal.SIGSTOP, f"load generator 2 is gone: host local-2: it did not answer for {IMPATIENT_S} s", {2}),
     ],
 )
-def test_what_is_killed_ends_the_run_and_is_named(tmp_path: Path, killed: str, expected: str, lost_numbers: set[int]) -> None:
-    with long_run(tmp_path / "out") as (process, processes):
-        pid = processes[killed].pid
-        processes[killed].kill()
+def test_what_is_killed_or_hangs_ends_the_run_and_is_named(
+    tmp_path: Path, name: str, by: signal.Signals, expected: str, lost_numbers: set[int]
+) -> None:
+    with long_run(tmp_path / "out", IMPATIENT if by is signal.SIGSTOP else SENSORBENCH) as (process, processes):
+        pid = processes[name].pid
+        processes[name].send_signal(by)
         _, printed = process.communicate(timeout=ENDS_WITHIN_S)
     assert process.returncode == 1, printed
     assert expected.format(pid=pid) in " ".join(printed.split())

@@ -3,7 +3,7 @@
 from typing import Any
 
 from sensorbench.report.load_generators import MAX_IN_LINE, loaded_by_generators, loaded_lines, loaded_shares
-from sensorbench.results.page import Table
+from sensorbench.results.page import Piece, Table, Text
 from sensorbench.results.summary.comparison import LoadFigures, LoadSize
 
 
@@ -40,6 +40,19 @@ def test_parts_of_all_tables_are_added_up() -> None:
 def test_without_several_load_generators_nothing_is_said() -> None:
     loads = {"alone": figures([])}
     assert (loaded_by_generators(loads, ["alone", "not loaded"]), loaded_lines(loads)) == ([], [])
+
+
+def test_why_one_process_loaded_is_said_in_the_place_of_parts() -> None:
+    alone = figures([]).model_copy(update={"undivided": "a-b is loaded by one process, because its database has one writer"})
+    loads = {"a-b": alone, "c": figures([(100, 1.0), (100, 1.0)])}
+    why = " is loaded by one process, because its database has one writer"
+    assert loaded_lines(loads)[0] == f"a · b{why}"
+    (text,) = loaded_by_generators({"a-b": alone}, ["a-b", "not loaded"])
+    assert text == Text([Piece("a · b", "strong"), f"{why}."], "note")
+    # With others that were shared, the table is before it.
+    table, _, last = loaded_by_generators(loads, ["a-b", "c"])
+    assert isinstance(table, Table)
+    assert (table.rows[0][0], last) == ("c", text)
 
 
 def test_of_many_the_slowest_and_the_fastest_are_said() -> None:

@@ -2,12 +2,14 @@
 
 import json
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from sensorbench import lab
 from sensorbench.benchmarks.stress.run import Load
 from sensorbench.benchmarks.tune import run as tuning
 from sensorbench.benchmarks.tune.confirm import verdict
@@ -18,7 +20,10 @@ from sensorbench.benchmarks.tune.run import Budget, TuneBenchmark, TunePlan, nex
 from sensorbench.benchmarks.tune.search import Tried, propose
 from sensorbench.benchmarks.tune.space import Configuration
 from sensorbench.benchmarks.tune.summary import summarise_tune
-from sensorbench.errors import FailedError, InterruptedRunError, UsageError
+from sensorbench.errors import FailedError, InterruptedRunError, LostHostError, UsageError
+from sensorbench.hosts.dask_host import DaskHost
+from sensorbench.hosts.pool import HostPool
+from sensorbench.lab import placement
 from sensorbench.lifecycle.benchmark import run as run_benchmark
 from sensorbench.progress import ProgressReporter
 from sensorbench.results.tune import Measurement, TuneResult, read_tune
@@ -140,11 +145,12 @@ def carry_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., 
         runs: int = 15,
         out: str = "out",
         resume: bool = False,
+        hosts: HostPool | None = None,
     ) -> TuneResult:
         monkeypatch.setattr(tuning, "measure", MadeUp(figure))
         bench = Bench(null_work(), Load(2), goal_of(goal))
         folder, work = tmp_path / out, null_work()(tmp_path / out, 1)
-        plan = TunePlan(bench, work, space_of(space, tmp_path), [], start or {}, Budget(runs, None), 3, 1)
+        plan = TunePlan(bench, work, space_of(space, tmp_path), [], start or {}, Budget(runs, None), 3, 1, hosts=hosts)
         run_benchmark(TuneBenchmark(), plan, folder, ProgressReporter(quiet=True), resume=resume)
         return read_tune(folder)
 
@@ -272,6 +278,40 @@ def test_a_search_that_was_cut_short_goes_on_as_it_would_have(
         carry_out(figure, start={**START, "size": "3"}, out="cut", resume=True)
     with pytest.raises(UsageError, match="is not empty"):
         carry_out(figure, start=START, out="cut")
+
+
+class MadeUpHosts(HostPool):
+    """Hosts that nobody has to reach."""
+
+    def _reached(self, stack: ExitStack) -> list[DaskHost]:
+        del stack
+        return []
+
+
+def test_hosts_are_those_of_all_measurements_and_no_others_go_on_with_them(
+    carry_out: Callable[..., TuneResult], tmp_path: Path
+) -> None:
+    def hosts(text: str) -> HostPool:
+        return MadeUpHosts(lab.chosen_hosts(text), ProgressReporter(quiet=True))
+
+    def figure(_: Configuration, before: int) -> float:
+        # The lab places nodes on the hosts of the search, and reaches none for itself.
+        assert set(placement._connected) == {"local:2"}
+        if before == 2:
+            raise LostHostError("host local-2: it did not answer for 30 s")
+        return 1.0
+
+    # That is no interruption by the user.
+    with pytest.raises(LostHostError, match=r"host local-2: it did not answer for 30 s; .*--resume goes on") as lost:
+        carry_out(figure, hosts=hosts("local:2"))
+    assert lost.value.exit_code == 1
+    assert placement._connected == {}
+    manifest = read_tune(tmp_path / "out").manifest
+    assert (manifest.status, manifest.reason) == ("interrupted", "host local-2: it did not answer for 30 s")
+    assert manifest.plan.hosts == ["local-1", "local-2"]
+    for others in (None, hosts("local:3")):
+        with pytest.raises(UsageError, match="has another hosts"):
+            carry_out(figure, resume=True, hosts=others)
 
 
 def test_a_confirmation_of_another_best_is_made_again(carry_out: Callable[..., TuneResult]) -> None:

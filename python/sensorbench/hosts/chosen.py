@@ -24,6 +24,11 @@ class ChosenHosts:
     file: HostsFile
 
     @property
+    def names(self) -> list[str]:
+        """Their names; the text where workers of a cluster are named by nobody."""
+        return [entry.name for entry in self.file.host] or [self.text]
+
+    @property
     def are_here(self) -> bool:
         """Whether all of them are this machine: local processes."""
         return self.file.scheduler is None and all(entry.reach == LOCAL for entry in self.file.host)

@@ -57,7 +57,6 @@ class DaskHost:
         self._how_it_ended = how_it_ended
         self._numbers = count(1)
         self._lost: str | None = None
-        self._heard_s = time.monotonic()
         self._samples: list[ClockSample] = []
         self._ended = Event()
         # One start, pinned to the host: dask makes it nowhere else, and not again.
@@ -71,6 +70,8 @@ class DaskHost:
             key=f"agent-{worker}-{id(self)}",
         )
         self._agent = self._made()
+        # Making it may have taken long.
+        self._heard_s = time.monotonic()
         self.about = cast("AboutHost", pickle.loads(self._result("about")))
         self._has_our_clock = self.about.clock == clock_identity()
         self._sample(ROUND_TRIPS)
@@ -95,7 +96,7 @@ class DaskHost:
         return cast("Result", self._value("call", pickle.dumps(partial(function, *args, **kwargs))))
 
     def keep(self, kind: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
-        """Makes an object there, and returns what stands for it here: its methods are called there, one after the other.
+        """Makes an object there, and returns what stands for it here: its methods are called there, one after the other, but for `close`.
 
         Raises LostHostError, and what making it raises.
         """

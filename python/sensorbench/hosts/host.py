@@ -28,7 +28,8 @@ class Host(Protocol):
         """What a function returns there. It is called once, and never again if the host is lost on the way."""
 
     def keep(self, kind: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
-        """Makes an object there, and returns what stands for it here: its methods are called there, one after the other.
+        """Makes an object there, and returns what stands for it here: its methods are called there, one after the other. Its `close` alone is called at
+        once, also while another one goes on.
 
         Where nobody here has been heard of for ABANDONED_S, the host calls the object's `close`, if it has one, and nothing else any more.
         """

@@ -42,6 +42,8 @@ class PipedProcess(Generic[Message]):
 
         """
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - it is closed with the process
+        # It may be closed while another thread, which waited for its answer, reads why there is none.
+        self._log_lock = threading.Lock()
         try:
             self._process = subprocess.Popen(
                 command,
@@ -87,8 +89,11 @@ class PipedProcess(Generic[Message]):
             return ANSWERS_NO_MORE
         if code < 0:
             return f"it was ended by {signal.Signals(-code).name}"
-        self._log.seek(0)
-        printed = self._log.read().decode(errors="replace")[-_LOG_BYTES:].strip()
+        with self._log_lock:
+            if self._log.closed:
+                return "it was closed"
+            self._log.seek(0)
+            printed = self._log.read().decode(errors="replace")[-_LOG_BYTES:].strip()
         return f"it ended with exit code {code}" + (f": {printed}" if printed else "")
 
     def kill(self) -> None:
@@ -107,7 +112,8 @@ class PipedProcess(Generic[Message]):
             self._process.wait()
         self._reader.join()
         self._stdout.close()
-        self._log.close()
+        with self._log_lock:
+            self._log.close()
 
     def _read(self, receive: Callable[[IO[bytes]], Message | None]) -> None:
         while (message := receive(self._stdout)) is not None:

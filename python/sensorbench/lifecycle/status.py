@@ -12,6 +12,7 @@ from sensorbench.errors import (
     FailedError,
     InterruptedRunError,
     LostGeneratorError,
+    LostHostError,
     UsageError,
     message_of,
 )
@@ -38,9 +39,9 @@ def record_status(writer: ManifestWriter[Any], otherwise: str = "") -> Iterator[
         except BudgetOverError as error:
             writer.finish("interrupted", str(error))
             return
-        except LostGeneratorError as error:
+        except (LostGeneratorError, LostHostError) as error:
             writer.finish("interrupted", str(error))
-            raise LostGeneratorError(f"{error}; what was measured until then is in {writer.folder}{otherwise}") from None
+            raise type(error)(f"{error}; what was measured until then is in {writer.folder}{otherwise}") from None
         except BaseException as error:
             if count() > interruptions or isinstance(error, _INTERRUPTED):
                 writer.finish("interrupted", "interrupted by the user")

@@ -1,10 +1,10 @@
-"""Load generators on pages and in the answer of a command: what each did and loaded, and how well the clock of its host is known."""
+"""Load generators on pages and in the answer of a command: what each did and loaded, or why one process loaded, and how well the clock of its host is known."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sensorbench.report import formatting
-from sensorbench.results.page import Block, Columns, Line, Table, Text
+from sensorbench.results.page import Block, Columns, Line, Piece, Table, Text
 from sensorbench.results.summary.comparison import LoadFigures
 from sensorbench.results.summary.generators import GeneratorFigures
 
@@ -45,7 +45,14 @@ def loaded_shares(load: LoadFigures) -> list[LoadedShare]:
 
 
 def loaded_by_generators(loads: Mapping[str, LoadFigures], variant_ids: Sequence[str]) -> list[Block]:
-    """A table of what each load generator loaded, of the variants that several loaded; nothing where there are none."""
+    """A table of what each load generator loaded, of the variants that several loaded, and why others were loaded by one process; nothing where
+    there was one load generator.
+    """
+    undivided = [
+        Text([Piece(formatting.variant(variant), "strong"), f"{why}."], "note")
+        for variant in variant_ids
+        if variant in loads and (why := _why_undivided(variant, loads[variant]))
+    ]
     rows: list[list[Line]] = [
         ["" if place else formatting.variant(variant), share.number, share.host, share.rows, share.duration_s, share.rows_per_s]
         for variant in variant_ids
@@ -53,7 +60,7 @@ def loaded_by_generators(loads: Mapping[str, LoadFigures], variant_ids: Sequence
         for place, share in enumerate(loaded_shares(loads[variant]))
     ]
     if not rows:
-        return []
+        return [*undivided]
     columns: Columns = [
         ("Variant", "name"),
         ("load generator", "whole"),
@@ -66,14 +73,25 @@ def loaded_by_generators(loads: Mapping[str, LoadFigures], variant_ids: Sequence
         "Each load generator loaded its part of every table; its time is the sum over these tables. All of them began a table together, and the next "
         "one when the last had ended, so the load as a whole took longer than any of them."
     )
-    return [Table(columns, rows, is_grouped=True), Text(note, "note")]
+    return [Table(columns, rows, is_grouped=True), Text(note, "note"), *undivided]
 
 
 def loaded_lines(loads: Mapping[str, LoadFigures]) -> list[str]:
-    """What each load generator loaded, a line for each variant that several loaded, for the answer of a command."""
-    return [
-        f"{formatting.variant(variant)}: {_in_line(shares)}" for variant, load in loads.items() if (shares := loaded_shares(load))
-    ]
+    """What each load generator loaded, a line for each variant that several loaded, or could not, for the answer of a command."""
+    lines = []
+    for variant, load in loads.items():
+        if shares := loaded_shares(load):
+            lines.append(f"{formatting.variant(variant)}: {_in_line(shares)}")
+        elif why := _why_undivided(variant, load):
+            lines.append(f"{formatting.variant(variant)}{why}")
+    return lines
+
+
+def _why_undivided(variant: str, load: LoadFigures) -> str:
+    """Why load generators did not share a load: a sentence without the variant, which it begins with in the results. Empty where they did, or
+    there was one.
+    """
+    return (load.undivided or "").removeprefix(variant)
 
 
 def _in_line(shares: Sequence[LoadedShare]) -> str:

@@ -243,6 +243,9 @@ class PlannedTune(SummaryPart):
     cluster: list[str] | None = Field(
         default=None, description="Nodes of a cluster of the user's; null where the lab started the servers."
     )
+    hosts: list[str] = Field(
+        default=[], description="Hosts that nodes of servers were placed on; none where these were on this machine."
+    )
 
 
 class TuneManifest(BaseManifest[PlannedTune]):

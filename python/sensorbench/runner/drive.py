@@ -16,7 +16,7 @@ from sensorbench.results.engine_report import EngineRun
 from sensorbench.runner.generators.shared_run import shared_run
 from sensorbench.runner.generators.sharing import ALONE, LoadGenerators
 from sensorbench.runner.plan import as_json
-from sensorbench.runner.run import Observer, run_and_write, run_manifest
+from sensorbench.runner.run import BY_USER, Observer, run_and_write, run_manifest
 from sensorbench.runner.servers import Servers
 from sensorbench.runner.variants import Variant
 
@@ -86,10 +86,10 @@ def write_started(
         on_full_disk()
         writer.finish("out of space", None, str(error))
         raise
-    except LostGeneratorError as error:
+    except (LostGeneratorError, KeyboardInterrupt) as error:
         # Before the run began, nothing of it is known.
         if writer.manifest.status == "running":
-            writer.finish("interrupted", None, str(error))
+            writer.finish("interrupted", None, str(error) or BY_USER)
         raise
     except EngineError as error:
         writer.finish("failed", None, str(error))

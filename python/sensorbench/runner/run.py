@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 LOST_S = 5.0
 # Fewer failures may be slow questions that one database cannot answer: it is there and goes on with the next.
 MIN_FAILURES = 20
+# Why a run was interrupted that did not end by itself.
+BY_USER = "interrupted by the user"
 
 # Called some times per second with a run and its snapshot.
 Observer = Callable[[EngineRun, Snapshot], None]
@@ -167,7 +169,7 @@ def run_and_write(
                 run.cancel()
                 totals = run_end.write(asks=False)
                 at_end(run, False)
-                writer.finish("interrupted", totals, "interrupted by the user")
+                writer.finish("interrupted", totals, BY_USER)
                 raise
             except BaseException:
                 run.cancel()

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from sensorbench import lab
 from sensorbench.analysis.extrapolation import Growth, Line
 from sensorbench.benchmarks.comparison.measure import writes_anything
 from sensorbench.benchmarks.comparison.piloted import PartPilot, Pilot, PrefixCosts, ShortRun, VariantPilot
@@ -197,6 +198,8 @@ def _measuring(small: _Size, large: _Size, owner: Owner, reporter: ProgressRepor
     """Who measures, with the data of both sizes at hand."""
     sizes = [small] if small is large else [small, large]
     with ExitStack() as stack:
+        # What follows reaches hosts for itself: a second process on each would take CPU time from what is measured.
+        stack.callback(lab.disconnect)
         sound = [{name: validated(comparison) for name, comparison in size.comparisons.items()} for size in sizes]
         for of_size in sound:
             for comparison in of_size.values():

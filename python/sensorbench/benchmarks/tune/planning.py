@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from sensorbench import lab
 from sensorbench.analysis.capacity import Search
 from sensorbench.benchmarks.stress import load_of, work_maker
 from sensorbench.benchmarks.tune.goal import parse_goal
@@ -10,6 +11,7 @@ from sensorbench.benchmarks.tune.options import RUNS, TuneOptions
 from sensorbench.benchmarks.tune.run import Budget, TunePlan, check_settings
 from sensorbench.benchmarks.tune.space import load_space
 from sensorbench.errors import UsageError
+from sensorbench.hosts.pool import HostPool
 from sensorbench.progress import ProgressReporter
 from sensorbench.runner import TargetSpec, cluster_target, require_on
 
@@ -45,6 +47,7 @@ def plan_tune(options: TuneOptions, folder: Path, reporter: ProgressReporter, *,
         Budget(options.budget_runs or (None if options.budget else RUNS), options.budget),
         options.confirm,
         options.seed,
+        hosts=None if options.hosts is None else HostPool(lab.chosen_hosts(options.hosts), reporter),
     )
     check_settings(plan, space_file)
     reporter.say(f"{work.described['data']}, {len(plan.space.settings)} settings of {space_file}, results go to {folder}")

@@ -13,6 +13,7 @@ from sensorbench.benchmarks.tune.measure import Bench, Order, measure
 from sensorbench.benchmarks.tune.search import Tried, propose
 from sensorbench.benchmarks.tune.space import Configuration, Space
 from sensorbench.errors import FailedError, UsageError
+from sensorbench.hosts.pool import HostPool
 from sensorbench.lifecycle import Benchmark, Description, RunContext
 from sensorbench.progress import ProgressReporter
 from sensorbench.results.ownership import Claim, Owner
@@ -43,7 +44,8 @@ class Budget:
 @dataclass(frozen=True)
 class TunePlan:
     """A search: what is measured, where it looks, from which configuration it starts, and how many pairs confirm what it
-    found. `work` is the bench's with this seed, which results describe; `shown` formats the goal's figure for progress.
+    found. `work` is the bench's with this seed, which results describe; `shown` formats the goal's figure for progress. `hosts` get the nodes of
+    servers; where there are none, these are on this machine.
     """
 
     bench: Bench
@@ -55,6 +57,7 @@ class TunePlan:
     pairs: int
     seed: int
     shown: Callable[[float], str] = str
+    hosts: HostPool | None = None
 
 
 def check_settings(plan: TunePlan, space_file: Path) -> None:
@@ -92,6 +95,10 @@ class TuneBenchmark(Benchmark[TunePlan, TuneManifest, TuneWriter]):
     writer = TuneWriter
     can_resume = True
 
+    def hosts(self, plan: TunePlan) -> HostPool | None:
+        """Those of the servers' nodes, for all measurements."""
+        return plan.hosts
+
     def servers(self, plan: TunePlan, progress: ProgressReporter) -> AbstractContextManager[Servers]:
         """A cluster of the user's, which is put back at the end; all else is started for each measurement."""
         return borrowed_cluster(plan.work.variant.target, progress)
@@ -115,6 +122,7 @@ class TuneBenchmark(Benchmark[TunePlan, TuneManifest, TuneWriter]):
             budget=TuneBudget(runs=plan.budget.runs, time_s=plan.budget.time_s),
             pairs=plan.pairs,
             cluster=addresses_of(work.variant.target),
+            hosts=[] if plan.hosts is None else plan.hosts.chosen.names,
         )
         title = f"{work.variant.target.label} tuned for {goal.text}"
         return Description(title, planned, [work.variant.manifest({})])

@@ -4,6 +4,7 @@ import json
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import wait
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
@@ -12,6 +13,7 @@ import pyarrow as pa
 from sensorbench._engine import Merge, Target
 from sensorbench.errors import LostGeneratorError
 from sensorbench.hosts.clocks import span_of
+from sensorbench.interrupts import check
 from sensorbench.lab.process_usage import ProcessUsage
 from sensorbench.results.engine_plan import EnginePlan, SharedPlan
 from sensorbench.results.engine_report import EngineRun, ErrorReport, OperationReport, PhaseReport, Snapshot
@@ -31,6 +33,8 @@ Result = TypeVar("Result")
 
 # The engine's interval of figures, where the plan says nothing.
 INTERVAL_NS = 1_000_000_000
+# How often it is looked whether the user interrupts.
+SLICE_S = 0.2
 # How processes of load generators are called beside the client and the servers.
 GENERATOR = "generator"
 
@@ -85,11 +89,15 @@ class SharedRun(EngineRun):
         ]
 
     def prepare(self, work: Callable[[int, int], ShareWork]) -> None:
-        """Has all of them connect; `work` of a number, from 0, and of the zero of the run's clock on the clock there."""
+        """Has all of them connect; `work` of a number, from 0, and of the zero of the run's clock on the clock there.
+
+        Raises KeyboardInterrupt, also where interruptions are held back: connecting may take long, and nothing is recorded yet.
+        """
         samples = self._each(lambda generator: generator.sample_clock())
         self._offsets_ns = offsets_ns(samples)
         self._each(
-            lambda generator: generator.prepare(work(generator.number - 1, self._origin_ns + self._offsets_ns[generator.number]))
+            lambda generator: generator.prepare(work(generator.number - 1, self._origin_ns + self._offsets_ns[generator.number])),
+            can_interrupt=True,
         )
 
     def start(self) -> None:
@@ -167,10 +175,16 @@ class SharedRun(EngineRun):
         """Ends all processes."""
         self._threads.close()
 
-    def _each(self, call: Callable[[LoadGenerator], Result], *, raises: bool = True) -> dict[int, Result]:
-        """What each load generator that is left answers, by number. When one is lost, all end. Raises LostGeneratorError."""
+    def _each(
+        self, call: Callable[[LoadGenerator], Result], *, raises: bool = True, can_interrupt: bool = False
+    ) -> dict[int, Result]:
+        """What each load generator that is left answers, by number. When one is lost, all end. Raises LostGeneratorError, and KeyboardInterrupt
+        where an interruption need not wait for the answers.
+        """
         left = (generator for generator in self._generators if generator.number not in self._lost)
         calls = self._threads.call(call, left)
+        while can_interrupt and wait(calls.values(), SLICE_S).not_done:
+            check()
         answers, lost = {}, None
         for number, answer in calls.items():
             try:
@@ -321,6 +335,7 @@ def shared_run(
     Raises:
         EngineError: for what one of them, or the database, refuses.
         LostGeneratorError: where one ends before the run begins.
+        KeyboardInterrupt: while they connect, also where interruptions are held back.
 
     """
     url, driver_schema = target.admission()

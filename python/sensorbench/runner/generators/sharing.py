@@ -37,7 +37,7 @@ class LoadGenerators:
     @property
     def host_names(self) -> list[str]:
         """The hosts, as the user named them, for manifests; none where they are processes of this machine."""
-        return [] if self.hosts is None else [entry.name for entry in self.hosts.chosen.file.host] or [self.hosts.chosen.text]
+        return [] if self.hosts is None else self.hosts.chosen.names
 
     @property
     def on(self) -> Sequence[ClockedHost]:

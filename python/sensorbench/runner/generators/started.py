@@ -47,8 +47,10 @@ class GeneratorThreads:
         return {generator.number: self._pool.submit(call, generator) for generator in generators}
 
     def close(self) -> None:
-        """Ends all of them, and the threads."""
-        list(self._pool.map(lambda generator: generator.close(), self._generators))
+        """Ends all of them, and the threads. What they are doing then, such as connecting, is not waited for."""
+        # The threads that call them may all be waiting for answers, which end with the load generators.
+        with ThreadPoolExecutor(len(self._generators), thread_name_prefix="closing") as closing:
+            list(closing.map(lambda generator: generator.close(), self._generators))
         self._pool.shutdown()
 
 
