@@ -112,6 +112,9 @@ class BatchLoader:
             "writers": self.batches.writers,
             "rate": self.batches.rate,
             "recommended_rows": recommended_rows,
+            "default_levels": [
+                {"key": default.key, "basis": default.basis, "source": default.source} for default in self.batches.default_levels
+            ],
             "batches": len(self._sent),
             "batch_s": _quantiles([batch.service_s for batch in self._sent]),
             "intervals": self._intervals(),
