@@ -49,7 +49,7 @@ def test_all_rows_come_in_their_order_in_batches_of_so_many(lengths: tuple[int, 
 
 
 class SlowLoad:
-    """A load that takes so long, and may fail."""
+    """A load that takes so long, and may fail. Each sent one request again."""
 
     def __init__(self, rows: int, length_s: float, error: Exception | None) -> None:
         self.rows, self._length_s, self._error = rows, length_s, error
@@ -65,7 +65,7 @@ class SlowLoad:
     def result(self) -> str:
         if self._error is not None:
             raise self._error
-        return json.dumps({"rows": self.rows, "duration_s": self._length_s, "batches": 1, "batch_s": {}})
+        return json.dumps({"rows": self.rows, "duration_s": self._length_s, "batches": 1, "batch_s": {}, "retries": 1})
 
 
 class SlowTarget:
@@ -110,6 +110,7 @@ def test_writers_share_the_batches_and_each_is_counted_once(table: PreparedTable
     assert sorted(came) == sorted([30] * 66 + [10] * 2)
     report = loads.report(5000)
     assert (report["batches"], report["recommended_rows"]) == (68, 5000)
+    assert ([entry["retries"] for entry in loaded], report["retries"]) == ([34, 34], 68)
     assert sum(interval["batches"] for interval in report["intervals"]) == 68
     assert report["intervals"][-1]["rows"] == 2000
     assert "last_lag_s" not in report, "without a rate no batch has an intended start"
@@ -159,6 +160,8 @@ def test_keeping_up_is_said() -> None:
     assert backpressure(kept) == "kept up with 1,000 rows per second; batches began at most 150 ms after their intended starts."
     behind: BatchedLoad = {**kept, "last_lag_s": 0.5}
     assert "fell behind" in backpressure(behind)
+    assert backpressure({**behind, "retries": 1}).endswith("The driver sent writes again 1 time, because nodes were busy or away.")
+    assert "again" not in backpressure({**behind, "retries": 0})
 
 
 @pytest.mark.parametrize(

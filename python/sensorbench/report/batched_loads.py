@@ -61,15 +61,17 @@ def backpressure(of: BatchedLoad) -> str:
 
     """
     rate, last_lag_s = of["rate"] or 0.0, of.get("last_lag_s", 0.0)
+    retries = of.get("retries", 0)
+    again = f" The driver sent writes again {formatting.counted(retries, 'time')}, because nodes were busy or away." if retries else ""
     taken = _rate_of(of)
     if last_lag_s <= _KEPT_UP * of["batch_rows"] / rate:
         return (
             f"kept up with {formatting.count(rate)} rows per second; batches began at most "
-            f"{formatting.duration(of.get('max_lag_s'))} after their intended starts."
+            f"{formatting.duration(of.get('max_lag_s'))} after their intended starts.{again}"
         )
     return (
         f"fell behind {formatting.count(rate)} rows per second: it took in {formatting.count(taken)} per second, and the last batch began "
-        f"{formatting.duration(last_lag_s)} after its intended start."
+        f"{formatting.duration(last_lag_s)} after its intended start.{again}"
     )
 
 
@@ -99,6 +101,7 @@ def _table(found: Mapping[str, BatchedLoad]) -> Table:
         ("p50", "duration_s"),
         ("p99", "duration_s"),
         ("max", "duration_s"),
+        ("retries", "whole"),
     ]
     if with_rate:
         columns = [
@@ -118,6 +121,7 @@ def _table(found: Mapping[str, BatchedLoad]) -> Table:
             of["batches"],
             _rate_of(of),
             *(of["batch_s"].get(name) for name in ("p50", "p99", "max")),
+            of.get("retries"),
         ]
         if with_rate:
             cells += [of["rate"], of.get("response_s", {}).get("p99"), of.get("max_lag_s"), of.get("last_lag_s")]
