@@ -5,6 +5,8 @@ maximum is wrong.
 """
 
 import json
+import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +15,11 @@ from pydantic import ValidationError
 
 from sensorbench.results import read_comparison
 from sensorbench.results.retention import EXPIRE, ROLLUP, SIZE, read_retention
-from sensorbench.runner import Workload
-from sensorbench.runner.retention import AcceleratedTime, Retention, microseconds, step_us
+from sensorbench.runner import Workload, retention_watch
+from sensorbench.runner.retention import AcceleratedTime, Retention, RetentionAction, microseconds, step_us
+from sensorbench.runner.retention_watch import RetainedStream
 from sensorbench.schemas import shipped_schemas
+from sensorbench.schemas.engine_types import DriverStatement
 from tests.conftest import Cli, Outcome
 from tests.servers import LabServers
 
@@ -62,12 +66,13 @@ statement = "INSERT INTO measurements (site, zone, sensor, time, value) VALUES (
 [retention]
 expires_by = "DELETE"
 rolls_up_by = "INSERT … SELECT"
+{grace}
 
 [retention.create]
 statements = ["CREATE TABLE buckets (site INTEGER, zone INTEGER, sensor TEXT, start INTEGER, n INTEGER, low REAL, high REAL, total REAL, PRIMARY KEY (site, zone, sensor, start))"]
 
 [retention.expire]
-statement = "DELETE FROM measurements WHERE time < :before {shift} RETURNING 1"
+statement = "DELETE FROM measurements WHERE time < {before} RETURNING 1"
 returns = [{{ name = "removed", type = "integer" }}]
 
 [retention.rollup]
@@ -81,29 +86,42 @@ FROM measurements WHERE time >= :from AND time < :to GROUP BY 1, 2, 3, 4
 statement = "SELECT site, zone, sensor, start, n, low, high, total FROM buckets"
 """
 
+RIGHT = {"before": ":before", "conflict": "REPLACE", "wrong": "", "grace": ""}
+# As a time to live does it, which goes by the clock of the wall.
+BY_CLOCK = "CAST(unixepoch('subsec') * 1000000 AS INTEGER) - :age * 1000"
+HOUR_OF_GRACE = 'grace = "1 hour"'
 PLANTED = {
     "right": {},
-    "too_much": {"shift": f"+ {DAY_US}"},
-    "too_little": {"shift": f"- {DAY_US}"},
+    "too_much": {"before": f":before + {DAY_US}"},
+    "too_little": {"before": f":before - {DAY_US}"},
     "wrong_max": {"wrong": "+ 1.0"},
+    "by_clock": {"before": BY_CLOCK, "grace": HOUR_OF_GRACE},
+    "by_clock_too_little": {"before": f"{BY_CLOCK} - {DAY_US}", "grace": HOUR_OF_GRACE},
 }
 
 
 def run(
-    cli: Cli, folder: Path, targets: list[tuple[str, str]], lookback: str = "", exit_code: int = 0
+    cli: Cli,
+    folder: Path,
+    targets: list[tuple[str, str]],
+    lookback: str = "",
+    exit_code: int = 0,
+    experiment: str = EXPERIMENT,
 ) -> tuple[Outcome, dict[str, Any]]:
     listed = "".join(f'\n[[target]]\nurl = "{url}"\nschema = "{schema}"\n' for url, schema in targets)
     file = folder / "experiment.toml"
-    file.write_text(EXPERIMENT.format(targets=listed, lookback=lookback), encoding="utf-8")
+    file.write_text(experiment.format(targets=listed, lookback=lookback), encoding="utf-8")
     ended = cli("run", file, "--out", folder / "out", "--no-open")
     assert ended.exit_code == exit_code, ended.err
     return ended, json.loads((folder / "out" / "summary.json").read_text(encoding="utf-8"))
 
 
-def accounts_at(server: str, cli: Cli, folder: Path, schemas: dict[str, str]) -> dict[str, dict[str, Any]]:
+def accounts_at(
+    server: str, cli: Cli, folder: Path, schemas: dict[str, str], experiment: str = EXPERIMENT
+) -> dict[str, dict[str, Any]]:
     """The accounts of schemas at a server of the lab, by the last part of their variants' ids, some of which are wrong; no action of them fails."""
     targets = [(f"lab:{server}?namespace=sensorbench_retention_{name}", schema) for name, schema in schemas.items()]
-    _, summary = run(cli, folder, targets, exit_code=1)
+    _, summary = run(cli, folder, targets, exit_code=1, experiment=experiment)
     assert {action["failed"] for of in summary["result"]["retention"].values() for action in of["actions"]} == {0}
     return accounts_of(summary)
 
@@ -200,13 +218,13 @@ def test_what_cannot_be_is_refused(changes: dict[str, Any], says: str) -> None:
         ("star", "", "does not say how readings expire in sqlite-star"),
         ("schema.toml", "", "keeps no rollup"),
         ("unit.toml", "", "workload.retention.keep"),
-        ("wrong.toml", "", "line 25, retention.expire: the operation has no parameter :befor"),
+        ("wrong.toml", "", "line 26, retention.expire: the operation has no parameter :befor"),
     ],
 )
 def test_schemas_that_cannot_do_it_are_refused_before_anything_is_written(
     cli: Cli, tmp_path: Path, schema: str, lookback: str, says: str
 ) -> None:
-    whole = SCHEMA.format(shift="", conflict="REPLACE", wrong="")
+    whole = SCHEMA.format(**RIGHT)
     without = whole[: whole.index("[retention.rollup]")].replace('rolls_up_by = "INSERT … SELECT"', "")
     (tmp_path / "schema.toml").write_text(without, encoding="utf-8")
     (tmp_path / "unit.toml").write_text(whole.replace("[retention]", '[retention]\nunit = "5 days"'), encoding="utf-8")
@@ -228,7 +246,7 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, A
 
     folder = tmp_path_factory.mktemp("planted")
     for name, words in PLANTED.items():
-        text = SCHEMA.format(**{"shift": "", "conflict": "REPLACE", "wrong": "", **words})
+        text = SCHEMA.format(**{**RIGHT, **words})
         (folder / f"{name}.toml").write_text(text, encoding="utf-8")
     targets = "".join(f'\n[[target]]\nurl = "sqlite"\nschema = "{name}.toml"\n' for name in PLANTED)
     (folder / "experiment.toml").write_text(EXPERIMENT.format(targets=targets, lookback=""), encoding="utf-8")
@@ -275,6 +293,18 @@ def test_what_is_removed_too_early_is_lost_and_what_is_removed_too_late_is_still
         (checks,) = (checks for variant, checks in planted[1]["result"]["contents"].items() if variant.endswith(name))
         assert any(problem["problem"].startswith(says) for problem in checks["problems"])
     assert planted[1]["answers_equal"] is False
+
+
+def test_what_expires_by_the_clock_may_be_there_for_its_grace_and_no_longer(planted: tuple[Path, dict[str, Any]]) -> None:
+    accounts = accounts_of(planted[1])
+    in_time, too_late = accounts["by_clock"], accounts["by_clock_too_little"]
+    assert (in_time["lost"], in_time["retention"]["not_expired"], too_late["lost"]) == (0, 0, 0)
+    assert in_time["retention"]["rollup"]["right"] == in_time["retention"]["rollup"]["rows"] > 500
+    # Those of the hour before are neither kept nor expired.
+    exactly = accounts["right"]["retention"]
+    assert 0 <= exactly["expired"] - in_time["retention"]["expired"] < 5
+    assert in_time["retention"]["kept"] == exactly["kept"]
+    assert too_late["retention"]["not_expired"] > 10
 
 
 def test_a_rollup_that_computes_wrongly_is_not_explained_by_late_readings(planted: tuple[Path, dict[str, Any]]) -> None:
@@ -367,6 +397,32 @@ def test_influxdb_deletes_and_a_day_too_much_or_too_little_is_found(cli: Cli, la
     assert retention["rollup"]["right"] == retention["rollup"]["rows"] > 500
     assert accounts["too_much"]["lost"] > 0 == accounts["too_much"]["retention"]["not_expired"]
     assert accounts["too_little"]["retention"]["not_expired"] > 0 == accounts["too_little"]["lost"]
+
+
+# Without a rollup, and with readings that are hardly later than they are kept, since a time to live refuses those.
+WITHOUT_ROLLUP = EXPERIMENT.replace('rollup = {{ interval = "1h"{lookback} }}\n', "").replace("size = 400", "size = 100")
+
+
+def test_iotdb_has_a_time_to_live_or_deletes_and_a_day_too_much_is_found(
+    cli: Cli, lab_servers: LabServers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab_servers.start("iotdb")
+    shutil.copy(shipped_schemas("sensors", "iotdb")["tags"], tmp_path / "too_much.toml")
+    execute = retention_watch.execute_retention
+
+    # The length of the time to live is a literal, which no schema can make shorter.
+    def a_day_too_much(stream: RetainedStream, statement: DriverStatement, action: RetentionAction) -> list[list[object]]:
+        too_much = DAY_US if "too_much" in stream.target.url else 0
+        return execute(stream, statement, replace(action, before_us=action.before_us + too_much))
+
+    monkeypatch.setattr(retention_watch, "execute_retention", a_day_too_much)
+    schemas = {"ttl": "tags", "delete": "locations", "too_much": "too_much.toml"}
+    accounts = accounts_at("iotdb", cli, tmp_path, schemas, WITHOUT_ROLLUP)
+    for name in ("tags", "locations"):
+        retention = accounts[name]["retention"]
+        assert (accounts[name]["lost"], retention["not_expired"]) == (0, 0)
+        assert retention["kept"] > 100 < retention["expired"]
+    assert accounts["too_much"]["lost"] > 0 == accounts["too_much"]["retention"]["not_expired"]
 
 
 def test_a_materialized_view_of_clickhouse_has_late_readings_at_once(cli: Cli, tmp_path: Path) -> None:

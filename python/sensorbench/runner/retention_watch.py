@@ -60,7 +60,14 @@ def retained_stream(
 
 def execute_retention(stream: RetainedStream, statement: DriverStatement, action: RetentionAction) -> list[list[object]]:
     """Executes a statement with the times of an action. Returns its rows; times in µs. Raises EngineError."""
-    values = {"from": action.from_us, "to": action.to_us, "before": action.before_us, "width": stream.time.width_us}
+    age_us = time.time_ns() // 1000 - action.before_us + stream.statements.grace_us
+    values = {
+        "from": action.from_us,
+        "to": action.to_us,
+        "before": action.before_us,
+        "width": stream.time.width_us,
+        "age": age_us // 1000,
+    }
     row = pa.table({name: pa.array([values[name]], pa.int64()) for name in PARAMETERS}).cast(arrow_schema(PARAMETERS))
     rows: list[list[object]] = json.loads(stream.target.execute_once(json.dumps(statement), row.to_reader()))
     return rows

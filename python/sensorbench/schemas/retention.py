@@ -12,7 +12,13 @@ from sensorbench.schemas.schema_file import RetentionStatement
 from sensorbench.schemas.types import ValueType
 
 # The parameters of all these statements; each uses those that it needs.
-PARAMETERS: dict[str, ValueType] = {"from": "timestamp", "to": "timestamp", "before": "timestamp", "width": "integer"}
+PARAMETERS: dict[str, ValueType] = {
+    "from": "timestamp",
+    "to": "timestamp",
+    "before": "timestamp",
+    "width": "integer",
+    "age": "integer",
+}
 # A row of a rollup: the columns of its series, and these.
 START = "start"
 AGGREGATES: dict[str, ValueType] = {"count": "integer", "min": "double", "max": "double", "sum": "double"}
@@ -29,6 +35,7 @@ class RetentionStatements:
         rollup_rows: returns the rollup; None where there is none.
         unit_us: what readings expire by; 1 where any time will do.
         interval_us: the interval of the rollup; None where it may be any.
+        grace_us: how much older than `before` readings may still be there.
 
     """
 
@@ -38,6 +45,7 @@ class RetentionStatements:
     rollup_rows: DriverStatement | None
     unit_us: int
     interval_us: int | None
+    grace_us: int
 
     def all(self) -> list[DriverStatement]:
         """Those that there are."""
@@ -107,4 +115,5 @@ def retention_statements(schema: Schema, write: Operation) -> RetentionStatement
         rollup_rows=made("rollup_rows", declared.rollup_rows, answer_columns(columns)) if declared.rollup_rows else None,
         unit_us=_length_us(schema, declared.unit, "retention.unit") or 1,
         interval_us=_length_us(schema, declared.interval, "retention.interval"),
+        grace_us=_length_us(schema, declared.grace, "retention.grace") or 0,
     )

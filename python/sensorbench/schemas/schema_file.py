@@ -240,7 +240,9 @@ class Tables(toml_file.FileModel):
 
 
 class RetentionStatement(WithStatement):
-    """A statement that is executed beside a run. Its parameters are `from` and `to`, `before`, and `width`, the interval of the rollup in µs."""
+    """A statement that is executed beside a run. Its parameters are `from` and `to`, `before`, `width`, the interval of the rollup in µs, and `age`: how
+    old readings of `before` are by the clock of the wall, in ms, with `grace` more.
+    """
 
 
 class ExpireStatement(RetentionStatement):
@@ -269,6 +271,10 @@ class SchemaRetention(toml_file.FileModel):
     interval: Every | None = Field(
         default=None,
         description="The interval of the rollup, where what was created says it: `rollup.interval` must be the same. Any interval if not given.",
+    )
+    grace: Every | None = Field(
+        default=None,
+        description="How much older than `:before` readings may still be there: for a time to live, which goes by the clock of the wall and so goes on after `:age` was computed. None if not given.",
     )
     create: Statement = Field(
         default={},

@@ -82,10 +82,10 @@ _SUMS = (
     """,
     """
     SELECT count(*) FILTER (WHERE NOT is_sure) AS undecided,
-      count(*) FILTER (WHERE acknowledged = 0 AND found_rows > 0 AND NOT is_expired) AS unknown_found
+      count(*) FILTER (WHERE acknowledged = 0 AND found_rows > 0 AND NOT (is_expired OR may_be_gone)) AS unknown_found
     FROM looked_at
     """,
-    "SELECT count(*) FILTER (WHERE is_expired) AS expired, count(*) FILTER (WHERE NOT is_expired) AS kept FROM expected",
+    "SELECT count(*) FILTER (WHERE is_expired) AS expired, count(*) FILTER (WHERE NOT (is_expired OR may_be_gone)) AS kept FROM expected",
     """
     SELECT count(*) FILTER (WHERE before < {max} AND part NOT IN (SELECT part FROM looked_at WHERE verdict <> 'right')) AS unstable
     FROM different

@@ -23,6 +23,7 @@ class Retained:
         rollup: the rows of the rollup that were found: columns of the series, start, count, min, max, sum; None where none is kept.
         origin_us: the first time that is rolled up, in µs since 1970.
         width_us: length of its time buckets, in µs.
+        grace_us: readings that are older than `before` by no more than this may still be there.
 
     """
 
@@ -31,6 +32,7 @@ class Retained:
     rollup: pa.Table | None
     origin_us: int
     width_us: int
+    grace_us: int = 0
 
 
 def expired_before(actions: list[RetentionEvent]) -> datetime | None:
@@ -39,19 +41,20 @@ def expired_before(actions: list[RetentionEvent]) -> datetime | None:
     return datetime(1970, 1, 1) + timedelta(microseconds=max(times)) if times else None
 
 
-# What is older than what is kept must not be there: no rows, with no hash.
+# What is older than what is kept must not be there: no rows, with no hash. What is a little older may be there, like what was never acknowledged.
 _EXPIRE = """
 CREATE OR REPLACE TEMP TABLE expected AS
 SELECT * REPLACE (
-    CASE WHEN is_expired THEN 0 ELSE acknowledged END AS acknowledged, CASE WHEN is_expired THEN 0 ELSE rows END AS rows,
+    CASE WHEN is_expired OR may_be_gone THEN 0 ELSE acknowledged END AS acknowledged, CASE WHEN is_expired THEN 0 ELSE rows END AS rows,
     CASE WHEN is_expired THEN [CAST(0 AS UBIGINT)] ELSE choices END AS choices,
-    CASE WHEN is_expired THEN CAST([] AS UBIGINT[]) ELSE maybe END AS maybe, is_expired OR is_sure AS is_sure)
-FROM (SELECT *, {time} < $before AS is_expired FROM admitted)
+    CASE WHEN is_expired THEN CAST([] AS UBIGINT[]) ELSE maybe END AS maybe,
+    is_expired OR (is_sure AND NOT may_be_gone) AS is_sure)
+FROM (SELECT *, {time} < $gone AS is_expired, {time} >= $gone AND {time} < $before AS may_be_gone FROM admitted)
 """
 
 
 def expire(accounts: duckdb.DuckDBPyConnection, time: str, retained: Retained | None) -> None:
-    """Makes `expected` of `admitted`, with whether each reading `is_expired`.
+    """Makes `expected` of `admitted`, with whether each reading `is_expired`, or `may_be_gone`.
 
     Args:
         accounts: has the table `admitted`, of a part of the readings.
@@ -60,9 +63,10 @@ def expire(accounts: duckdb.DuckDBPyConnection, time: str, retained: Retained | 
 
     """
     if retained is None or retained.before is None:
-        accounts.execute("CREATE OR REPLACE TEMP VIEW expected AS SELECT *, false AS is_expired FROM admitted")
+        accounts.execute("CREATE OR REPLACE TEMP VIEW expected AS SELECT *, false AS is_expired, false AS may_be_gone FROM admitted")
     else:
-        accounts.execute(_EXPIRE.format(time=time), {"before": retained.before})
+        gone = retained.before - timedelta(microseconds=retained.grace_us)
+        accounts.execute(_EXPIRE.format(time=time), {"before": retained.before, "gone": gone})
 
 
 # The value of each reading that counts, or the values where all are kept; only those that were written to the time that is rolled up.

@@ -146,7 +146,9 @@ def _retained(connected: ConnectedComparison, variant: Variant, writes: Writes) 
     if wanted.rollup is not None and stream.statements.rollup_rows is not None:
         rows = execute_retention(stream, stream.statements.rollup_rows, stream.time.whole())
         rollup = rollup_table(rows, comparison.operations.operation[retained_write(comparison)])
-    return Retained(expired_before(actions), actions, rollup, stream.time.origin_us, stream.time.width_us)
+    return Retained(
+        expired_before(actions), actions, rollup, stream.time.origin_us, stream.time.width_us, stream.statements.grace_us
+    )
 
 
 def joined_contents(checks: Sequence[AnswerChecks]) -> AnswerChecks:
