@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 from pydantic import ValidationError
 
@@ -20,6 +21,8 @@ from sensorbench.runner.retention import AcceleratedTime, Retention, RetentionAc
 from sensorbench.runner.retention_watch import RetainedStream
 from sensorbench.schemas import shipped_schemas
 from sensorbench.schemas.engine_types import DriverStatement
+from sensorbench.verification.accounting_queries import GROUP, LOADED_NS, WORD, expect
+from sensorbench.verification.retention import Retained, TimeToLive, expire
 from tests.conftest import Cli, Outcome
 from tests.servers import LabServers
 
@@ -108,6 +111,7 @@ def run(
     exit_code: int = 0,
     experiment: str = EXPERIMENT,
 ) -> tuple[Outcome, dict[str, Any]]:
+    folder.mkdir(exist_ok=True)
     listed = "".join(f'\n[[target]]\nurl = "{url}"\nschema = "{schema}"\n' for url, schema in targets)
     file = folder / "experiment.toml"
     file.write_text(experiment.format(targets=listed, lookback=lookback), encoding="utf-8")
@@ -423,6 +427,83 @@ def test_iotdb_has_a_time_to_live_or_deletes_and_a_day_too_much_is_found(
         assert (accounts[name]["lost"], retention["not_expired"]) == (0, 0)
         assert retention["kept"] > 100 < retention["expired"]
     assert accounts["too_much"]["lost"] > 0 == accounts["too_much"]["retention"]["not_expired"]
+
+
+# For a time to live that counts whole seconds from the write: 12 of 18.
+BY_WRITE = (
+    WITHOUT_ROLLUP.replace("rate = 1000", "rate = 100").replace('duration = "1s"', 'duration = "18s"').replace('"7d"', '"20d"')
+)
+
+
+def test_cassandra_expires_readings_so_long_after_their_write(cli: Cli, lab_servers: LabServers, tmp_path: Path) -> None:
+    lab_servers.start("cassandra")
+    text = shipped_schemas("sensors", "cassandra")["by_sensor"].read_text(encoding="utf-8")
+    assert text.count("${ttl_s}") == 1
+    (tmp_path / "too_much.toml").write_text(text.replace("${ttl_s}", "6"), encoding="utf-8")
+    found = {}
+    # What is read later has expired meanwhile: each has a run of its own.
+    for name, schema, exit_code in (("right", "by_sensor", 0), ("wrong", f"{tmp_path}/too_much.toml", 1)):
+        target = f"lab:cassandra?namespace=sensorbench_retention_{name}"
+        _, summary = run(cli, tmp_path / name, [(target, schema)], "", exit_code, BY_WRITE)
+        (of_write,) = accounts_of(summary).values()
+        found[name] = of_write, summary
+    of_write, summary = found["right"]
+    (load,) = summary["result"]["load"].values()
+    retention = of_write["retention"]
+    assert (of_write["lost"], retention["not_expired"], retention["ttl_s"]) == (0, 0, 12)
+    assert retention["expired"] > 100 < retention["kept"] - load["rows"]
+    assert found["wrong"][0]["lost"] > 0 == found["wrong"][0]["retention"]["not_expired"]
+
+
+class FixedLife(TimeToLive):
+    """At a time at which what was written at 500 expires, with a margin of 200."""
+
+    def written_ns(self, later_s: float) -> int:
+        return 500 + (200 if later_s > 0 else -200)
+
+
+DAY_ONE = "TIMESTAMP '2020-01-01'"
+
+
+@pytest.mark.parametrize(
+    ("deliveries", "is_expired", "may_be_gone"),
+    [
+        ([(100, 200, True)], True, False),
+        ([(100, 200, True), (900, 950, True)], False, False),
+        ([(500, 600, True)], False, True),
+        ([(900, 1000, True)], False, False),
+        # One of unknown outcome may have been written last, or first.
+        ([(100, 200, True), (150, 250, False)], False, True),
+        # What was loaded has no time to live.
+        ([(LOADED_NS, LOADED_NS, True)], False, False),
+    ],
+)
+def test_what_expires_by_its_write_is_known_by_its_last_delivery(
+    deliveries: list[tuple[int, int, bool]], is_expired: bool, may_be_gone: bool
+) -> None:
+    with duckdb.connect() as accounts:
+        rows = ", ".join(f"({DAY_ONE}, 7::UBIGINT, 1.0, {is_ok}, {start}, {end})" for start, end, is_ok in deliveries)
+        accounts.execute(f"CREATE TABLE delivered AS FROM (VALUES {rows}) AS known(time, hash, ranked, is_ok, start_ns, end_ns)")
+        accounts.execute(GROUP.format(key='"time"', word=WORD))
+        expect(accounts, "last", '"time"', "admitted", "grouped")
+        expire(accounts, '"time"', '"time"', Retained(None, [], None, 0, 1, life=FixedLife(ttl_s=0, offset_ns=0)))
+        found = accounts.sql("SELECT is_expired, may_be_gone, rows, is_sure FROM expected").fetchall()
+    assert found == [(is_expired, may_be_gone, int(not is_expired), not may_be_gone)]
+
+
+def test_a_time_to_live_of_few_seconds_and_of_unknown_length_are_refused(cli: Cli, tmp_path: Path) -> None:
+    whole = SCHEMA.format(**RIGHT)
+    without = whole[: whole.index("[retention]")] + '[retention]\nages_from = "write"\nexpires_by = "TTL"\n'
+    (tmp_path / "schema.toml").write_text(without, encoding="utf-8")
+    file = tmp_path / "experiment.toml"
+    target = '\n[[target]]\nurl = "sqlite"\nschema = "schema.toml"\n'
+    closed = BY_WRITE.replace('schedule = {{ rate = 100, arrival = "poisson" }}', "schedule = {{ concurrency = 1 }}\noperations = 10")
+    for experiment, says in ((WITHOUT_ROLLUP, "expected at least 5 s"), (closed, "expected schedule.rate")):
+        file.write_text(experiment.format(targets=target), encoding="utf-8")
+        ended = cli("run", file, "--out", tmp_path / "out", "--no-open")
+        assert ended.exit_code == 2
+        assert says in ended.err.replace("\n", " ")
+        assert not (tmp_path / "out").exists()
 
 
 def test_a_materialized_view_of_clickhouse_has_late_readings_at_once(cli: Cli, tmp_path: Path) -> None:
