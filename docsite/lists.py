@@ -148,7 +148,7 @@ def recommended_batches() -> str:
             code(name),
             "no number" if known.rows is None else f"{known.rows:,}",
             _recommended_writers(known),
-            f"[{'the documentation' if known.kind == 'advice' else 'default of the vendor’s client'}]({known.source}): {known.says}",
+            f"[{known.origin}]({known.source}): {known.says}",
             known.sent_as,
         )
         for name, known in all_recommended_batches().items()

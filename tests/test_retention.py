@@ -5,17 +5,24 @@ maximum is wrong.
 """
 
 import json
+import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 from pydantic import ValidationError
 
 from sensorbench.results import read_comparison
 from sensorbench.results.retention import EXPIRE, ROLLUP, SIZE, read_retention
-from sensorbench.runner import Workload
-from sensorbench.runner.retention import AcceleratedTime, Retention, microseconds, step_us
+from sensorbench.runner import Workload, retention_watch
+from sensorbench.runner.retention import AcceleratedTime, Retention, RetentionAction, microseconds, step_us
+from sensorbench.runner.retention_watch import RetainedStream
 from sensorbench.schemas import shipped_schemas
+from sensorbench.schemas.engine_types import DriverStatement
+from sensorbench.verification.accounting_queries import GROUP, LOADED_NS, WORD, expect
+from sensorbench.verification.retention import Retained, TimeToLive, expire
 from tests.conftest import Cli, Outcome
 from tests.servers import LabServers
 
@@ -62,12 +69,13 @@ statement = "INSERT INTO measurements (site, zone, sensor, time, value) VALUES (
 [retention]
 expires_by = "DELETE"
 rolls_up_by = "INSERT … SELECT"
+{grace}
 
 [retention.create]
 statements = ["CREATE TABLE buckets (site INTEGER, zone INTEGER, sensor TEXT, start INTEGER, n INTEGER, low REAL, high REAL, total REAL, PRIMARY KEY (site, zone, sensor, start))"]
 
 [retention.expire]
-statement = "DELETE FROM measurements WHERE time < :before {shift} RETURNING 1"
+statement = "DELETE FROM measurements WHERE time < {before} RETURNING 1"
 returns = [{{ name = "removed", type = "integer" }}]
 
 [retention.rollup]
@@ -81,29 +89,43 @@ FROM measurements WHERE time >= :from AND time < :to GROUP BY 1, 2, 3, 4
 statement = "SELECT site, zone, sensor, start, n, low, high, total FROM buckets"
 """
 
+RIGHT = {"before": ":before", "conflict": "REPLACE", "wrong": "", "grace": ""}
+# As a time to live does it, which goes by the clock of the wall.
+BY_CLOCK = "CAST(unixepoch('subsec') * 1000000 AS INTEGER) - :age * 1000"
+HOUR_OF_GRACE = 'grace = "1 hour"'
 PLANTED = {
     "right": {},
-    "too_much": {"shift": f"+ {DAY_US}"},
-    "too_little": {"shift": f"- {DAY_US}"},
+    "too_much": {"before": f":before + {DAY_US}"},
+    "too_little": {"before": f":before - {DAY_US}"},
     "wrong_max": {"wrong": "+ 1.0"},
+    "by_clock": {"before": BY_CLOCK, "grace": HOUR_OF_GRACE},
+    "by_clock_too_little": {"before": f"{BY_CLOCK} - {DAY_US}", "grace": HOUR_OF_GRACE},
 }
 
 
 def run(
-    cli: Cli, folder: Path, targets: list[tuple[str, str]], lookback: str = "", exit_code: int = 0
+    cli: Cli,
+    folder: Path,
+    targets: list[tuple[str, str]],
+    lookback: str = "",
+    exit_code: int = 0,
+    experiment: str = EXPERIMENT,
 ) -> tuple[Outcome, dict[str, Any]]:
+    folder.mkdir(exist_ok=True)
     listed = "".join(f'\n[[target]]\nurl = "{url}"\nschema = "{schema}"\n' for url, schema in targets)
     file = folder / "experiment.toml"
-    file.write_text(EXPERIMENT.format(targets=listed, lookback=lookback), encoding="utf-8")
+    file.write_text(experiment.format(targets=listed, lookback=lookback), encoding="utf-8")
     ended = cli("run", file, "--out", folder / "out", "--no-open")
     assert ended.exit_code == exit_code, ended.err
     return ended, json.loads((folder / "out" / "summary.json").read_text(encoding="utf-8"))
 
 
-def accounts_at(server: str, cli: Cli, folder: Path, schemas: dict[str, str]) -> dict[str, dict[str, Any]]:
+def accounts_at(
+    server: str, cli: Cli, folder: Path, schemas: dict[str, str], experiment: str = EXPERIMENT
+) -> dict[str, dict[str, Any]]:
     """The accounts of schemas at a server of the lab, by the last part of their variants' ids, some of which are wrong; no action of them fails."""
     targets = [(f"lab:{server}?namespace=sensorbench_retention_{name}", schema) for name, schema in schemas.items()]
-    _, summary = run(cli, folder, targets, exit_code=1)
+    _, summary = run(cli, folder, targets, exit_code=1, experiment=experiment)
     assert {action["failed"] for of in summary["result"]["retention"].values() for action in of["actions"]} == {0}
     return accounts_of(summary)
 
@@ -200,13 +222,13 @@ def test_what_cannot_be_is_refused(changes: dict[str, Any], says: str) -> None:
         ("star", "", "does not say how readings expire in sqlite-star"),
         ("schema.toml", "", "keeps no rollup"),
         ("unit.toml", "", "workload.retention.keep"),
-        ("wrong.toml", "", "line 25, retention.expire: the operation has no parameter :befor"),
+        ("wrong.toml", "", "line 26, retention.expire: the operation has no parameter :befor"),
     ],
 )
 def test_schemas_that_cannot_do_it_are_refused_before_anything_is_written(
     cli: Cli, tmp_path: Path, schema: str, lookback: str, says: str
 ) -> None:
-    whole = SCHEMA.format(shift="", conflict="REPLACE", wrong="")
+    whole = SCHEMA.format(**RIGHT)
     without = whole[: whole.index("[retention.rollup]")].replace('rolls_up_by = "INSERT … SELECT"', "")
     (tmp_path / "schema.toml").write_text(without, encoding="utf-8")
     (tmp_path / "unit.toml").write_text(whole.replace("[retention]", '[retention]\nunit = "5 days"'), encoding="utf-8")
@@ -228,7 +250,7 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, A
 
     folder = tmp_path_factory.mktemp("planted")
     for name, words in PLANTED.items():
-        text = SCHEMA.format(**{"shift": "", "conflict": "REPLACE", "wrong": "", **words})
+        text = SCHEMA.format(**{**RIGHT, **words})
         (folder / f"{name}.toml").write_text(text, encoding="utf-8")
     targets = "".join(f'\n[[target]]\nurl = "sqlite"\nschema = "{name}.toml"\n' for name in PLANTED)
     (folder / "experiment.toml").write_text(EXPERIMENT.format(targets=targets, lookback=""), encoding="utf-8")
@@ -275,6 +297,18 @@ def test_what_is_removed_too_early_is_lost_and_what_is_removed_too_late_is_still
         (checks,) = (checks for variant, checks in planted[1]["result"]["contents"].items() if variant.endswith(name))
         assert any(problem["problem"].startswith(says) for problem in checks["problems"])
     assert planted[1]["answers_equal"] is False
+
+
+def test_what_expires_by_the_clock_may_be_there_for_its_grace_and_no_longer(planted: tuple[Path, dict[str, Any]]) -> None:
+    accounts = accounts_of(planted[1])
+    in_time, too_late = accounts["by_clock"], accounts["by_clock_too_little"]
+    assert (in_time["lost"], in_time["retention"]["not_expired"], too_late["lost"]) == (0, 0, 0)
+    assert in_time["retention"]["rollup"]["right"] == in_time["retention"]["rollup"]["rows"] > 500
+    # Those of the hour before are neither kept nor expired.
+    exactly = accounts["right"]["retention"]
+    assert 0 <= exactly["expired"] - in_time["retention"]["expired"] < 5
+    assert in_time["retention"]["kept"] == exactly["kept"]
+    assert too_late["retention"]["not_expired"] > 10
 
 
 def test_a_rollup_that_computes_wrongly_is_not_explained_by_late_readings(planted: tuple[Path, dict[str, Any]]) -> None:
@@ -367,6 +401,109 @@ def test_influxdb_deletes_and_a_day_too_much_or_too_little_is_found(cli: Cli, la
     assert retention["rollup"]["right"] == retention["rollup"]["rows"] > 500
     assert accounts["too_much"]["lost"] > 0 == accounts["too_much"]["retention"]["not_expired"]
     assert accounts["too_little"]["retention"]["not_expired"] > 0 == accounts["too_little"]["lost"]
+
+
+# Without a rollup, and with readings that are hardly later than they are kept, since a time to live refuses those.
+WITHOUT_ROLLUP = EXPERIMENT.replace('rollup = {{ interval = "1h"{lookback} }}\n', "").replace("size = 400", "size = 100")
+
+
+def test_iotdb_has_a_time_to_live_or_deletes_and_a_day_too_much_is_found(
+    cli: Cli, lab_servers: LabServers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab_servers.start("iotdb")
+    shutil.copy(shipped_schemas("sensors", "iotdb")["tags"], tmp_path / "too_much.toml")
+    execute = retention_watch.execute_retention
+
+    # The length of the time to live is a literal, which no schema can make shorter.
+    def a_day_too_much(stream: RetainedStream, statement: DriverStatement, action: RetentionAction) -> list[list[object]]:
+        too_much = DAY_US if "too_much" in stream.target.url else 0
+        return execute(stream, statement, replace(action, before_us=action.before_us + too_much))
+
+    monkeypatch.setattr(retention_watch, "execute_retention", a_day_too_much)
+    schemas = {"ttl": "tags", "delete": "locations", "too_much": "too_much.toml"}
+    accounts = accounts_at("iotdb", cli, tmp_path, schemas, WITHOUT_ROLLUP)
+    for name in ("tags", "locations"):
+        retention = accounts[name]["retention"]
+        assert (accounts[name]["lost"], retention["not_expired"]) == (0, 0)
+        assert retention["kept"] > 100 < retention["expired"]
+    assert accounts["too_much"]["lost"] > 0 == accounts["too_much"]["retention"]["not_expired"]
+
+
+# For a time to live that counts whole seconds from the write: 12 of 18.
+BY_WRITE = (
+    WITHOUT_ROLLUP.replace("rate = 1000", "rate = 100").replace('duration = "1s"', 'duration = "18s"').replace('"7d"', '"20d"')
+)
+
+
+def test_cassandra_expires_readings_so_long_after_their_write(cli: Cli, lab_servers: LabServers, tmp_path: Path) -> None:
+    lab_servers.start("cassandra")
+    text = shipped_schemas("sensors", "cassandra")["by_sensor"].read_text(encoding="utf-8")
+    assert text.count("${ttl_s}") == 1
+    (tmp_path / "too_much.toml").write_text(text.replace("${ttl_s}", "6"), encoding="utf-8")
+    found = {}
+    # What is read later has expired meanwhile: each has a run of its own.
+    for name, schema, exit_code in (("right", "by_sensor", 0), ("wrong", f"{tmp_path}/too_much.toml", 1)):
+        target = f"lab:cassandra?namespace=sensorbench_retention_{name}"
+        _, summary = run(cli, tmp_path / name, [(target, schema)], "", exit_code, BY_WRITE)
+        (of_write,) = accounts_of(summary).values()
+        found[name] = of_write, summary
+    of_write, summary = found["right"]
+    (load,) = summary["result"]["load"].values()
+    retention = of_write["retention"]
+    assert (of_write["lost"], retention["not_expired"], retention["ttl_s"]) == (0, 0, 12)
+    assert retention["expired"] > 100 < retention["kept"] - load["rows"]
+    assert found["wrong"][0]["lost"] > 0 == found["wrong"][0]["retention"]["not_expired"]
+
+
+class FixedLife(TimeToLive):
+    """At a time at which what was written at 500 expires, with a margin of 200."""
+
+    def written_ns(self, later_s: float) -> int:
+        return 500 + (200 if later_s > 0 else -200)
+
+
+DAY_ONE = "TIMESTAMP '2020-01-01'"
+
+
+@pytest.mark.parametrize(
+    ("deliveries", "is_expired", "may_be_gone"),
+    [
+        ([(100, 200, True)], True, False),
+        ([(100, 200, True), (900, 950, True)], False, False),
+        ([(500, 600, True)], False, True),
+        ([(900, 1000, True)], False, False),
+        # One of unknown outcome may have been written last, or first.
+        ([(100, 200, True), (150, 250, False)], False, True),
+        # What was loaded has no time to live.
+        ([(LOADED_NS, LOADED_NS, True)], False, False),
+    ],
+)
+def test_what_expires_by_its_write_is_known_by_its_last_delivery(
+    deliveries: list[tuple[int, int, bool]], is_expired: bool, may_be_gone: bool
+) -> None:
+    with duckdb.connect() as accounts:
+        rows = ", ".join(f"({DAY_ONE}, 7::UBIGINT, 1.0, {is_ok}, {start}, {end})" for start, end, is_ok in deliveries)
+        accounts.execute(f"CREATE TABLE delivered AS FROM (VALUES {rows}) AS known(time, hash, ranked, is_ok, start_ns, end_ns)")
+        accounts.execute(GROUP.format(key='"time"', word=WORD))
+        expect(accounts, "last", '"time"', "admitted", "grouped")
+        expire(accounts, '"time"', '"time"', Retained(None, [], None, 0, 1, life=FixedLife(ttl_s=0, offset_ns=0)))
+        found = accounts.sql("SELECT is_expired, may_be_gone, rows, is_sure FROM expected").fetchall()
+    assert found == [(is_expired, may_be_gone, int(not is_expired), not may_be_gone)]
+
+
+def test_a_time_to_live_of_few_seconds_and_of_unknown_length_are_refused(cli: Cli, tmp_path: Path) -> None:
+    whole = SCHEMA.format(**RIGHT)
+    without = whole[: whole.index("[retention]")] + '[retention]\nages_from = "write"\nexpires_by = "TTL"\n'
+    (tmp_path / "schema.toml").write_text(without, encoding="utf-8")
+    file = tmp_path / "experiment.toml"
+    target = '\n[[target]]\nurl = "sqlite"\nschema = "schema.toml"\n'
+    closed = BY_WRITE.replace('schedule = {{ rate = 100, arrival = "poisson" }}', "schedule = {{ concurrency = 1 }}\noperations = 10")
+    for experiment, says in ((WITHOUT_ROLLUP, "expected at least 5 s"), (closed, "expected schedule.rate")):
+        file.write_text(experiment.format(targets=target), encoding="utf-8")
+        ended = cli("run", file, "--out", tmp_path / "out", "--no-open")
+        assert ended.exit_code == 2
+        assert says in ended.err.replace("\n", " ")
+        assert not (tmp_path / "out").exists()
 
 
 def test_a_materialized_view_of_clickhouse_has_late_readings_at_once(cli: Cli, tmp_path: Path) -> None:

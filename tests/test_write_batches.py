@@ -19,7 +19,7 @@ from sensorbench.results.summary.comparison import LoadFigures
 from sensorbench.runner.batched_load import MAX_INTERVALS, BatchLoader, in_batches
 from sensorbench.runner.prepare import PreparedTable
 from sensorbench.runner.registered import databases
-from sensorbench.runner.sweep import swept
+from sensorbench.runner.sweep import parse_sweeps, swept
 from sensorbench.runner.variants import VariantSpec, parse_target
 from sensorbench.runner.write_batches import WriteBatches
 from sensorbench.schemas import load_schema
@@ -49,7 +49,7 @@ def test_all_rows_come_in_their_order_in_batches_of_so_many(lengths: tuple[int, 
 
 
 class SlowLoad:
-    """A load that takes so long, and may fail."""
+    """A load that takes so long, and may fail. Each sent one request again."""
 
     def __init__(self, rows: int, length_s: float, error: Exception | None) -> None:
         self.rows, self._length_s, self._error = rows, length_s, error
@@ -65,7 +65,7 @@ class SlowLoad:
     def result(self) -> str:
         if self._error is not None:
             raise self._error
-        return json.dumps({"rows": self.rows, "duration_s": self._length_s, "batches": 1, "batch_s": {}})
+        return json.dumps({"rows": self.rows, "duration_s": self._length_s, "batches": 1, "batch_s": {}, "retries": 1})
 
 
 class SlowTarget:
@@ -110,6 +110,7 @@ def test_writers_share_the_batches_and_each_is_counted_once(table: PreparedTable
     assert sorted(came) == sorted([30] * 66 + [10] * 2)
     report = loads.report(5000)
     assert (report["batches"], report["recommended_rows"]) == (68, 5000)
+    assert ([entry["retries"] for entry in loaded], report["retries"]) == ([34, 34], 68)
     assert sum(interval["batches"] for interval in report["intervals"]) == 68
     assert report["intervals"][-1]["rows"] == 2000
     assert "last_lag_s" not in report, "without a rate no batch has an intended start"
@@ -159,6 +160,8 @@ def test_keeping_up_is_said() -> None:
     assert backpressure(kept) == "kept up with 1,000 rows per second; batches began at most 150 ms after their intended starts."
     behind: BatchedLoad = {**kept, "last_lag_s": 0.5}
     assert "fell behind" in backpressure(behind)
+    assert backpressure({**behind, "retries": 1}).endswith("The driver sent writes again 1 time, because nodes were busy or away.")
+    assert "again" not in backpressure({**behind, "retries": 0})
 
 
 @pytest.mark.parametrize(
@@ -254,9 +257,57 @@ def test_a_recommended_number_is_that_of_each_database_and_once() -> None:
 
 
 @pytest.mark.parametrize(
+    ("target", "schema", "key", "levels", "basis"),
+    [
+        (
+            "influxdb://127.0.0.1",
+            "by_sensor",
+            "batch_rows",
+            [500, 5000, 50_000],
+            "influxdb: batch_rows at 500, 5,000 and 50,000: the recommended number (the documentation: 5,000 to 10,000 points; of InfluxDB 2: "
+            "5,000 lines are the optimum), a tenth of it and ten times as many",
+        ),
+        (
+            "sqlite:x.db",
+            "natural",
+            "batch_rows",
+            [1000, 10_000, 100_000],
+            "sqlite: batch_rows at 1,000, 10,000 and 100,000: 10,000, since no number is recommended, a tenth of it and ten times as many",
+        ),
+        (
+            "clickhouse://127.0.0.1",
+            "natural",
+            "writers",
+            [1, 10],
+            "clickhouse: writers at 1 and 10: the recommended number (the documentation: at least 1,000 rows, at best 10,000 to 100,000, and about "
+            "one insert per second), and ten times as many",
+        ),
+        ("duckdb:x.db", "by_time", "writers", [1], "duckdb: writers at 1, because the process that loads owns its database"),
+    ],
+)
+def test_default_levels_are_around_what_is_recommended(target: str, schema: str, key: str, levels: list[int], basis: str) -> None:
+    sides = swept([spec_of(target, schema, target.partition(":")[0])], parse_sweeps([key]))
+    chosen = [side.batches for side in sides if side.batches is not None]
+    assert [of.rows if key == "batch_rows" else of.writers for of in chosen] == levels
+    assert {default.basis for of in chosen for default in of.default_levels} == {basis}
+
+
+def test_each_target_has_default_levels_of_its_own_and_named_levels_have_none() -> None:
+    chosen = [
+        spec_of("influxdb://127.0.0.1", "by_sensor", "influxdb"),
+        spec_of("opentsdb://127.0.0.1", "by_sensor", "opentsdb"),
+    ]
+    sides = swept(chosen, {"batch_rows": [], "writers": ["2"]})
+    found = [(side.batches.rows, side.batches.writers) for side in sides if side.batches is not None]
+    assert found == [(rows, 2) for rows in (500, 5000, 50_000, 5, 50, 500)]
+    assert all([default.key for default in side.batches.default_levels] == ["batch_rows"] for side in sides if side.batches)
+
+
+@pytest.mark.parametrize(
     ("target", "schema", "factors", "problem"),
     [
         ("duckdb:x.db", "by_time", {"batch_rows": ["0"]}, "expected a whole number above 0, or recommended"),
+        ("duckdb:x.db", "by_time", {"write_rate": []}, "expected KEY=VALUE,VALUE.* batch_rows and writers alone have levels"),
         ("duckdb:x.db", "by_time", {"batch_rows": ["some"]}, "expected a whole number above 0, or recommended"),
         ("duckdb:x.db", "by_time", {"write_rate": ["recommended"]}, "no number is recommended for duckdb; expected a number"),
         (
@@ -309,9 +360,9 @@ def batches_of(load: dict[str, Any], rows: int) -> int:
 
 
 def test_duckdb_is_loaded_in_batches_and_the_report_has_them(cli: Cli, tmp_path: Path) -> None:
-    summary = run_experiment(cli, tmp_path, "duckdb", "by_time", "batch_rows=200,recommended", "write_rate=100000000")
+    summary = run_experiment(cli, tmp_path, "duckdb", "by_time", "batch_rows=200,recommended", "writers", "write_rate=100000000")
     loads = summary["result"]["load"]
-    names = [f"duckdb-by_time-batch_rows={rows}-write_rate=100000000" for rows in (200, 204800)]
+    names = [f"duckdb-by_time-batch_rows={rows}-writers=1-write_rate=100000000" for rows in (200, 204800)]
     assert list(loads) == names
     assert len({load["rows"] for load in loads.values()}) == 1
     small, whole = (loads[name]["batched"] for name in names)
@@ -323,6 +374,7 @@ def test_duckdb_is_loaded_in_batches_and_the_report_has_them(cli: Cli, tmp_path:
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert "fell behind 100,000,000 rows per second" in page
     assert "Time of a batch while the data grow" in page
+    assert page.count("Default levels of duckdb: writers at 1, because the process that loads owns its database.") == 1
 
 
 def test_writers_load_a_server_in_batches(cli: Cli, tmp_path: Path, lab_servers: LabServers) -> None:

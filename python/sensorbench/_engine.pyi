@@ -155,7 +155,7 @@ class Load:
         """Asks it to stop."""
 
     def result(self) -> str:
-        """Rows, duration_s, batches, batch_s (JSON); raises the load's error."""
+        """Rows, duration_s, batches, batch_s, retries (JSON); raises the load's error."""
 
 @final
 class Run:

@@ -2,6 +2,7 @@
 //! many batches are on their way at a time.
 
 use std::collections::HashMap;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -38,11 +39,15 @@ pub fn load(
 ) -> Result<(), DriverError> {
     let (encoded, chunks) = channel(AHEAD);
     let limit = ChunkLimit { bytes: BATCH_BYTES, at_partitions: true };
-    std::thread::scope(|scope| {
+    let by_library = || target.retries.as_ref().map_or(0, |retries| retries.load(Ordering::Relaxed));
+    let before = by_library();
+    let loaded = std::thread::scope(|scope| {
         scope.spawn(move || form.encode_all(rows, limit, progress, &encoded));
         control
             .with(async |session| Loading { session, target, form, batches: Mutex::default(), progress }.send_all(chunks).await)
-    })
+    });
+    progress.add_retries(by_library() - before);
+    loaded
 }
 
 /// The side that sends.
@@ -71,7 +76,10 @@ impl Loading<'_> {
         for attempt in 1.. {
             match self.execute(&chunk).await {
                 Ok(()) => break,
-                Err(error) if attempt < ATTEMPTS && !self.form.counts && is_passing(&error) => tokio::time::sleep(pause).await,
+                Err(error) if attempt < ATTEMPTS && !self.form.counts && is_passing(&error) => {
+                    self.progress.add_retries(1);
+                    tokio::time::sleep(pause).await;
+                }
                 Err(error) => return Err(self.refused(error)),
             }
             pause *= 2;

@@ -2,9 +2,11 @@
 
 mod common;
 
-use common::{TestCluster, TestSession, first_host, load, open, schema};
+use std::time::Duration;
+
+use common::{TestCluster, TestSession, first_host, load, load_watched, open, schema};
 use sensorbench_driver::contract::{Keeps, Subject, check, owner};
-use sensorbench_driver::{ErrorKind, Intent, Schema, Value};
+use sensorbench_driver::{ErrorKind, Intent, Progress, Schema, Value};
 use sensorbench_driver_cassandra::CassandraDatabase;
 
 #[test]
@@ -144,6 +146,42 @@ fn counters_are_loaded_by_raising_them() {
     let session = TestSession::connect(driver.as_ref(), &schema, 4);
     let expected: Vec<Vec<Value>> = (0..24).map(|hour| [hour, 148 + hour].map(Value::Integer).to_vec()).collect();
     session.run(async |executor| assert_eq!(executor.execute("read", &[Value::Integer(2)]).await.unwrap(), expected));
+}
+
+/// With more copies than nodes, no write reaches the level ALL, until somebody takes the second copy back.
+#[test]
+fn batches_that_are_sent_again_are_counted() {
+    let cluster = TestCluster::with_namespace("test_retries");
+    let driver = cluster.driver_with("&write_consistency=all");
+    driver.guard(&owner()).create(&schema(READS), "", Intent::Replace).unwrap();
+    let keep = |copies: u8| {
+        let replication = format!("{{'class': 'SimpleStrategy', 'replication_factor': {copies}}}");
+        cluster.run(&format!("ALTER KEYSPACE test_retries WITH replication = {replication}"));
+    };
+    let load = |progress: &Progress| {
+        let rows = (0..10).map(|row| [Value::Integer(0), Value::Integer(row), Value::Double(0.5)]);
+        load_watched(driver.as_ref(), "t", &["part", "id", "value"], rows, progress).unwrap();
+        assert_eq!(progress.rows(), 10);
+    };
+    let (quiet, busy) = (Progress::default(), Progress::default());
+    load(&quiet);
+    keep(2);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            // Not for ever, where retries are not counted.
+            for _ in 0..1000 {
+                if busy.retries() > 0 {
+                    break;
+                }
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            keep(1);
+        });
+        load(&busy);
+    });
+    assert_eq!(quiet.retries(), 0);
+    assert!(busy.retries() > 0);
+    assert_eq!(driver.count("t").unwrap(), 10);
 }
 
 #[test]

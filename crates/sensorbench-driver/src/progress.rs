@@ -11,6 +11,7 @@ use crate::DriverError;
 #[derive(Debug, Default)]
 pub struct Progress {
     rows: AtomicU64,
+    retries: AtomicU64,
     stop: AtomicBool,
     batches: Mutex<Latencies>,
 }
@@ -20,6 +21,16 @@ impl Progress {
     pub fn add_batch(&self, rows: u64, duration: std::time::Duration) {
         self.rows.fetch_add(rows, Ordering::Relaxed);
         self.batches.lock().expect("nothing panics under this lock").record(duration.as_nanos() as u64);
+    }
+
+    /// Counts requests that were sent again, because a database was too busy for them or away. Their rows count when they are in.
+    pub fn add_retries(&self, retries: u64) {
+        self.retries.fetch_add(retries, Ordering::Relaxed);
+    }
+
+    /// Requests that were sent again so far.
+    pub fn retries(&self) -> u64 {
+        self.retries.load(Ordering::Relaxed)
     }
 
     /// Rows taken in so far.

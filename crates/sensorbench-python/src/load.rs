@@ -147,8 +147,12 @@ impl Load {
         let seconds = |nanoseconds: Option<u64>| nanoseconds.map(|nanoseconds| nanoseconds as f64 / 1e9);
         let batch_s =
             json!({"p50": seconds(batches.quantile(0.5)), "p99": seconds(batches.quantile(0.99)), "max": seconds(batches.max())});
-        Ok(written(
-            &json!({"rows": self.progress.rows(), "duration_s": duration.as_secs_f64(), "batches": batches.count(), "batch_s": batch_s}),
-        ))
+        Ok(written(&json!({
+            "rows": self.progress.rows(),
+            "duration_s": duration.as_secs_f64(),
+            "batches": batches.count(),
+            "batch_s": batch_s,
+            "retries": self.progress.retries(),
+        })))
     }
 }

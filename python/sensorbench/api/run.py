@@ -52,6 +52,7 @@ def run(
         out: the folder for the results, which must be empty or not there; a new one below `results/` if None.
         changes: keys of the file that are changed, with their values: `{"workload.operations": 500}`.
         sweeps: values that are compared, by the name of a target's option or of a schema's parameter, or of `batch_rows`, `writers` and `write_rate`.
+            No values at all for `batch_rows` or `writers` are default levels.
         include_outdated: whether outdated versions of databases are ranked against current ones.
         generators: number of load generators that share each run; 1 if None, or one on each of `hosts`.
         hosts: the hosts of load generators, as `--hosts` names them: a file (`hosts.toml`), `"local:4"`, `"ssh://me@10.0.0.1"`; processes of this

@@ -8,7 +8,7 @@ import altair as alt
 
 from sensorbench.report import charts, formatting
 from sensorbench.results.described import BatchedLoad, LoadSizeSample
-from sensorbench.results.page import Block, Chart, ChartSpec, Columns, Grid, Heading, Line, Table, Text
+from sensorbench.results.page import Block, Chart, ChartSpec, Columns, Grid, Heading, Line, Piece, Table, Text
 from sensorbench.results.summary.comparison import LoadFigures
 
 # A database keeps up with a rate if the last batch began at most so many intervals between batches late: what is later piles up.
@@ -43,6 +43,7 @@ def batched_loads(loads: Mapping[str, LoadFigures], variant_ids: Sequence[str]) 
         Heading("Batches"),
         _table(found),
         *(Text(f"{formatting.variant(variant)}: {backpressure(of)}") for variant, of in found.items() if of["rate"] is not None),
+        *_levels(found),
         Text(
             "A batch is handed to the driver when the one before was acknowledged, or at its intended start where there is a rate. Its time is the driver's, until the "
             "database acknowledged it. Drivers send large batches in several requests: docs/how-to/ingestion.md says which.",
@@ -60,16 +61,27 @@ def backpressure(of: BatchedLoad) -> str:
 
     """
     rate, last_lag_s = of["rate"] or 0.0, of.get("last_lag_s", 0.0)
+    retries = of.get("retries", 0)
+    again = f" The driver sent writes again {formatting.counted(retries, 'time')}, because nodes were busy or away." if retries else ""
     taken = _rate_of(of)
     if last_lag_s <= _KEPT_UP * of["batch_rows"] / rate:
         return (
             f"kept up with {formatting.count(rate)} rows per second; batches began at most "
-            f"{formatting.duration(of.get('max_lag_s'))} after their intended starts."
+            f"{formatting.duration(of.get('max_lag_s'))} after their intended starts.{again}"
         )
     return (
         f"fell behind {formatting.count(rate)} rows per second: it took in {formatting.count(taken)} per second, and the last batch began "
-        f"{formatting.duration(last_lag_s)} after its intended start."
+        f"{formatting.duration(last_lag_s)} after its intended start.{again}"
     )
+
+
+def _levels(found: Mapping[str, BatchedLoad]) -> list[Text]:
+    """What default levels rest on, once for all variants of a database."""
+    bases = {level["basis"]: level["source"] for of in found.values() for level in of.get("default_levels", [])}
+    return [
+        Text(["Default levels of ", basis, *([" (", Piece("source", href=source), ")"] if source else []), "."], "note")
+        for basis, source in bases.items()
+    ]
 
 
 def _rate_of(of: BatchedLoad) -> float | None:
@@ -89,6 +101,7 @@ def _table(found: Mapping[str, BatchedLoad]) -> Table:
         ("p50", "duration_s"),
         ("p99", "duration_s"),
         ("max", "duration_s"),
+        ("retries", "whole"),
     ]
     if with_rate:
         columns = [
@@ -108,6 +121,7 @@ def _table(found: Mapping[str, BatchedLoad]) -> Table:
             of["batches"],
             _rate_of(of),
             *(of["batch_s"].get(name) for name in ("p50", "p99", "max")),
+            of.get("retries"),
         ]
         if with_rate:
             cells += [of["rate"], of.get("response_s", {}).get("p99"), of.get("max_lag_s"), of.get("last_lag_s")]

@@ -12,7 +12,7 @@ from sensorbench.results import ComparisonResult, RunResult
 from sensorbench.results.latencies import of_kind
 from sensorbench.results.manifest import MEASURE
 from sensorbench.results.page import Block, Chart, ChartSpec, Columns, Heading, Line, Piece, Section, Table, Text
-from sensorbench.results.retention import SIZE, RetentionEvent, read_retention
+from sensorbench.results.retention import EXPIRE, ROLLUP, RetentionEvent, read_retention
 from sensorbench.results.summary.comparison import ComparisonSummary
 
 
@@ -52,7 +52,7 @@ def retention_section(summary: ComparisonSummary, result: ComparisonResult) -> S
         ActionRow(variant, event.start_ns / 1e9, (event.end_ns - event.start_ns) / 1e9, event.kind)
         for variant in variants
         for event in events[variant]
-        if event.kind != SIZE
+        if event.kind in {ROLLUP, EXPIRE}
     ]
     sizes = [
         SizeRow(variant, event.start_ns / 1e9, event.bytes / 1e6)
@@ -144,6 +144,14 @@ def _notes(summary: ComparisonSummary) -> list[Text]:
     for variant, _, retention in retained_accounts(summary.result):
         if retention.rollup is not None and retention.rollup.wrong:
             notes.append(Text(f"{formatting.variant(variant)}: {described_rollup(retention)}.", "bad"))
+        if retention.ttl_s is not None:
+            notes.append(
+                Text(
+                    f"{formatting.variant(variant)}: readings expire {formatting.duration(retention.ttl_s)} after their write, by the clock of the wall. What was "
+                    "loaded before the run stays. Readings of about that age when they were read are neither kept nor expired here.",
+                    "note",
+                )
+            )
     for variant, of in summary.result.retention.items():
         notes += [
             Text(

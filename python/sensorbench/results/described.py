@@ -21,12 +21,15 @@ class SizeReport(TypedDict, total=False):
 
 
 class LoadedPart(TypedDict):
-    """How long rows took, and the batches that they came in."""
+    """How long rows took, the batches that they came in, and how often the driver sent some again that the database was too busy for; not there
+    in results of earlier versions, and where a tool loaded.
+    """
 
     rows: int
     duration_s: float
     batches: int
     batch_s: dict[str, float]
+    retries: NotRequired[int]
 
 
 class LoadedByGenerator(LoadedPart):
@@ -120,9 +123,18 @@ class LoadSizeSample(TypedDict):
     bytes: int
 
 
+class LevelBasis(TypedDict):
+    """What the default levels of a `key` of `--sweep` rest on, in a sentence, and the address of the recommendation where there is one."""
+
+    key: str
+    basis: str
+    source: str | None
+
+
 class BatchedLoad(TypedDict):
     """A load in batches of `batch_rows`, each acknowledged by itself, by some `writers`; at a `rate` in rows per second, or as fast as the database takes
-    them. `recommended_rows`: what its vendor says. At a rate, response times count from the intended start of a batch, and `last_lag_s` says how far behind
+    them. `recommended_rows`: what its vendor says; `default_levels`: of keys that were swept without levels; `retries`: how often a driver sent a
+    part of a batch again. At a rate, response times count from the intended start of a batch, and `last_lag_s` says how far behind
     its own the last one began.
     """
 
@@ -134,6 +146,8 @@ class BatchedLoad(TypedDict):
     batch_s: dict[str, float]
     intervals: list[BatchInterval]
     sizes: list[LoadSizeSample]
+    retries: NotRequired[int]
+    default_levels: NotRequired[list[LevelBasis]]
     response_s: NotRequired[dict[str, float]]
     max_lag_s: NotRequired[float]
     last_lag_s: NotRequired[float]

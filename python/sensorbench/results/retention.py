@@ -10,7 +10,7 @@ from sensorbench.results.writer import write_table
 
 RETENTION_FILE = "retention.parquet"
 # What a row is about.
-SIZE, ROLLUP, EXPIRE = "size", "rollup", "expire"
+SIZE, ROLLUP, EXPIRE, CLOCK = "size", "rollup", "expire", "clock"
 # Times are on the clock of the run; those of readings are in µs since 1970.
 RETENTION_SCHEMA = pa.schema(
     {
@@ -34,9 +34,9 @@ class RetentionEvent:
     """One thing that was done beside a run, or seen there.
 
     Attributes:
-        kind: `size`, `rollup` or `expire`.
+        kind: `size`, `rollup`, `expire`; or `clock`, a moment at which the clock of the wall was read.
         start_ns, end_ns: on the clock of the run.
-        time_us: the time of the readings at which it was to be done; None of a size.
+        time_us: the time of the readings at which it was to be done; of `clock`, what the clock of the wall said; None of a size.
         from_us, to_us: what was rolled up.
         before_us: what is older expired.
         is_last: whether it came after the run, when everything had arrived.

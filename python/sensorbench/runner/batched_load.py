@@ -49,6 +49,7 @@ class _Sent:
     lag_s: float
     service_s: float
     rows: int
+    retries: int
 
 
 @dataclass
@@ -102,6 +103,7 @@ class BatchLoader:
             "duration_s": duration_s,
             "batches": len(sent),
             "batch_s": _quantiles([batch.service_s for batch in sent]),
+            "retries": sum(batch.retries for batch in sent),
         }
 
     def report(self, recommended_rows: int | None) -> BatchedLoad:
@@ -112,10 +114,14 @@ class BatchLoader:
             "writers": self.batches.writers,
             "rate": self.batches.rate,
             "recommended_rows": recommended_rows,
+            "default_levels": [
+                {"key": default.key, "basis": default.basis, "source": default.source} for default in self.batches.default_levels
+            ],
             "batches": len(self._sent),
             "batch_s": _quantiles([batch.service_s for batch in self._sent]),
             "intervals": self._intervals(),
             "sizes": self._sizes,
+            "retries": sum(batch.retries for batch in self._sent),
         }
         if self.batches.rate is not None:
             report["response_s"] = _quantiles([batch.lag_s + batch.end_s - batch.start_s for batch in self._sent])
@@ -150,7 +156,7 @@ class BatchLoader:
             with self._lock:
                 self._rows += went["rows"]
                 lag_s = start_s - intended_s if self.batches.rate is not None else 0.0
-                self._sent.append(_Sent(start_s, end_s, lag_s, went["duration_s"], self._rows))
+                self._sent.append(_Sent(start_s, end_s, lag_s, went["duration_s"], self._rows, went.get("retries", 0)))
 
     def _take(self, rows: Iterator[pa.Table]) -> tuple[pa.Table, float] | None:
         """The next batch, and when it is to start, in s since the load began; at once without a rate."""

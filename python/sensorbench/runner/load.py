@@ -245,6 +245,7 @@ def _loaded(table: PreparedTable, went: LoadedPart) -> LoadedTable:
         "duration_s": went["duration_s"],
         "batches": went["batches"],
         "batch_s": went["batch_s"],
+        "retries": went.get("retries", 0),
     }
 
 

@@ -43,7 +43,7 @@ class SweepOptions(OptionModel):
     sweeps: Annotated[dict[str, list[str]], parsed(parse_sweeps, of=list)] = option(
         [],
         "Compare values of a target's option or of a schema's parameter: consistency=one,quorum. May be given several times; all choices are compared. "
-        "batch_rows, writers and write_rate have rows loaded in batches: batch_rows=1000,recommended.",
+        "batch_rows, writers and write_rate have rows loaded in batches: batch_rows=1000,recommended; batch_rows or writers alone have default levels.",
         "--sweep",
         several=True,
     )

@@ -151,6 +151,17 @@ class AcceleratedTime:
         return RetentionAction(time_us, from_us, to_us, time_us - self._keep_us)
 
 
+def time_to_live_s(retention: Retention, duration_s: float) -> int:
+    """How long a reading stays after its write where that is what it expires by, in whole s: the same share of a run as `keep` is of `span`.
+
+    Args:
+        retention: what is wanted.
+        duration_s: how long the run takes, in s.
+
+    """
+    return math.ceil(duration_s * microseconds(retention.keep) / microseconds(retention.span))
+
+
 def pace_of(delivery: Delivery | None) -> float:
     """New readings per operation."""
     again = delivery.duplicates.share if delivery and isinstance(delivery.duplicates, DuplicateKeys) else 0.0

@@ -10,12 +10,12 @@ import pyarrow as pa
 from sensorbench._engine import Target
 from sensorbench.errors import EngineError, FailedError
 from sensorbench.results.engine_report import EngineRun, Snapshot, snapshot_of
-from sensorbench.results.retention import EXPIRE, ROLLUP, SIZE, RetentionEvent
+from sensorbench.results.retention import CLOCK, EXPIRE, ROLLUP, SIZE, RetentionEvent
 from sensorbench.runner.comparison import Comparison
 from sensorbench.runner.lengths import seconds
 from sensorbench.runner.plan import Parameters, columns_of
 from sensorbench.runner.retention import AcceleratedTime, Retention, RetentionAction, microseconds, pace_of
-from sensorbench.runner.streams import retained_write
+from sensorbench.runner.streams import checked_time_to_live_s, retained_write
 from sensorbench.runner.variants import Variant
 from sensorbench.schemas.arrow_types import arrow_schema
 from sensorbench.schemas.engine_types import DriverStatement
@@ -36,6 +36,7 @@ class RetainedStream:
     statements: RetentionStatements
     time: AcceleratedTime
     retention: Retention
+    ttl_s: int | None
 
 
 def retained_stream(
@@ -55,12 +56,20 @@ def retained_stream(
     number = columns_of(write, parameters)[1][write.time]
     pace = pace_of(comparison.workload.delivery)
     readings = AcceleratedTime(retention, number["start"], number["step"], pace)
-    return RetainedStream(target, retention_statements(variant.schema, write), readings, retention)
+    ttl_s = checked_time_to_live_s(comparison, variant)
+    return RetainedStream(target, retention_statements(variant.schema, write, ttl_s), readings, retention, ttl_s)
 
 
 def execute_retention(stream: RetainedStream, statement: DriverStatement, action: RetentionAction) -> list[list[object]]:
     """Executes a statement with the times of an action. Returns its rows; times in µs. Raises EngineError."""
-    values = {"from": action.from_us, "to": action.to_us, "before": action.before_us, "width": stream.time.width_us}
+    age_us = time.time_ns() // 1000 - action.before_us + stream.statements.grace_us
+    values = {
+        "from": action.from_us,
+        "to": action.to_us,
+        "before": action.before_us,
+        "width": stream.time.width_us,
+        "age": age_us // 1000,
+    }
     row = pa.table({name: pa.array([values[name]], pa.int64()) for name in PARAMETERS}).cast(arrow_schema(PARAMETERS))
     rows: list[list[object]] = json.loads(stream.target.execute_once(json.dumps(statement), row.to_reader()))
     return rows
@@ -106,6 +115,9 @@ class RetentionWatch:
         self.close()
         if self._failure is not None:
             raise self._failure
+        if self._stream.ttl_s is not None:
+            now_ns = run.now_ns()
+            self._events.append(RetentionEvent(CLOCK, now_ns, now_ns, time.time_ns() // 1000))
         if not is_complete:
             return self._events
         self._operations = _started(snapshot_of(run))
@@ -134,7 +146,8 @@ class RetentionWatch:
                 self._measure(run)
                 took_s = time.monotonic() - began_s
                 next_size_s = began_s + max(seconds(self._stream.retention.sample), _SIZE_SHARE * took_s)
-            action = self._stream.time.next_action(self._operations)
+            # What expires by itself needs no actions.
+            action = self._stream.time.next_action(self._operations) if self._stream.ttl_s is None else None
             if action is not None:
                 self._act(run, action, is_last=False)
             self._stopped.wait(_LOOK_S)
@@ -143,12 +156,14 @@ class RetentionWatch:
         """Rolls up what will expire and what came late, and then expires; measures the size before and after. What could not be rolled up does not expire."""
         self._measure(run)
         wants_rollup = self._stream.retention.rollup is not None
-        rollup = self._stream.statements.rollup
+        rollup, expire = self._stream.statements.rollup, self._stream.statements.expire
+        if expire is None:
+            return
         if not wants_rollup or rollup is None:
-            self._execute(run, EXPIRE, self._stream.statements.expire, action, is_last=is_last)
+            self._execute(run, EXPIRE, expire, action, is_last=is_last)
         elif self._execute(run, ROLLUP, rollup, action, is_last=is_last):
             self._stream.time.note_rolled_up(action)
-            self._execute(run, EXPIRE, self._stream.statements.expire, action, is_last=is_last)
+            self._execute(run, EXPIRE, expire, action, is_last=is_last)
         self._measure(run)
 
     def _execute(self, run: EngineRun, kind: str, statement: DriverStatement, action: RetentionAction, *, is_last: bool) -> bool:

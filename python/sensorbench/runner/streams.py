@@ -6,12 +6,15 @@ from typing import get_args
 from sensorbench.errors import UsageError
 from sensorbench.runner.comparison import Comparison
 from sensorbench.runner.plan import planned_operations
-from sensorbench.runner.retention import microseconds, pace_of, step_us
+from sensorbench.runner.retention import microseconds, pace_of, step_us, time_to_live_s
 from sensorbench.runner.variants import Variant
 from sensorbench.schemas import Operations
 from sensorbench.schemas.engine_types import DriverStatement
 from sensorbench.schemas.retention import retention_statements
 from sensorbench.schemas.schema_file import DuplicateRule
+
+# A time to live counts in whole seconds.
+_MIN_TTL_S = 5
 
 
 def streamed_writes(operations: Operations, names: list[str]) -> list[str]:
@@ -91,6 +94,30 @@ def accelerated(comparison: Comparison) -> Comparison:
     return replace(comparison, operations=operations.with_parameter_source(name, faster))
 
 
+def checked_time_to_live_s(comparison: Comparison, variant: Variant) -> int | None:
+    """How long after their write readings of a variant expire, in whole s; None where their own time counts.
+
+    Raises:
+        UsageError: where it is not known how long a run takes, or where that is too short.
+
+    """
+    retention, declared, workload = comparison.workload.retention, variant.schema.file.retention, comparison.workload
+    if retention is None or declared is None or declared.ages_from != "write":
+        return None
+    if workload.schedule.rate is None:
+        raise UsageError(
+            f"workload.retention: readings of {variant.id} expire so long after their write, by the clock of the wall; expected schedule.rate, by which "
+            "it is known how long a run takes"
+        )
+    ttl_s = time_to_live_s(retention, workload.planned_count / workload.schedule.rate)
+    if ttl_s < _MIN_TTL_S:
+        raise UsageError(
+            f"workload.retention.keep: {retention.keep} of {retention.span} are {ttl_s} s of the run, after which readings of {variant.id} expire; expected "
+            f"at least {_MIN_TTL_S} s, because a time to live counts whole seconds: a longer duration"
+        )
+    return ttl_s
+
+
 def checked_retention(comparison: Comparison, variant: Variant) -> list[DriverStatement]:
     """The statements by which readings of a variant expire; none where the workload has no retention, or the variant is only loaded.
 
@@ -114,7 +141,9 @@ def checked_retention(comparison: Comparison, variant: Variant) -> list[DriverSt
         raise UsageError(
             f"workload.retention.rollup: {variant.schema.path} keeps no rollup; expected retention.rollup_rows there"
         )
-    statements = retention_statements(variant.schema, comparison.operations.operation[write])
+    statements = retention_statements(
+        variant.schema, comparison.operations.operation[write], checked_time_to_live_s(comparison, variant)
+    )
     for name, length in (("keep", retention.keep), ("every", retention.every)):
         if microseconds(length) % statements.unit_us:
             raise UsageError(

@@ -19,6 +19,28 @@ KEYS = (BATCH_ROWS, WRITERS, WRITE_RATE)
 RECOMMENDED = "recommended"
 # As many as TSBS has, where nobody says how many.
 DEFAULT_ROWS = 10_000
+DEFAULT_WRITERS = 1
+# Keys that are swept without levels, too: those of the target are so many times fewer, as recommended, and so many times more.
+WITH_DEFAULT_LEVELS = (BATCH_ROWS, WRITERS)
+_FACTOR = 10
+
+
+@dataclass(frozen=True)
+class DefaultLevels:
+    """What a key is swept at where nobody names levels.
+
+    Args:
+        key: one of `WITH_DEFAULT_LEVELS`.
+        levels: in rising order.
+        basis: what they rest on, in a sentence.
+        source: the address of the recommendation; None where there is none.
+
+    """
+
+    key: str
+    levels: tuple[int, ...]
+    basis: str
+    source: str | None = None
 
 
 @dataclass(frozen=True)
@@ -30,12 +52,14 @@ class WriteBatches:
         writers: how many are sent at the same time.
         rate: rows per second: each batch has an intended start, whatever the database does. Without it, a writer sends the next batch
             when its last one was acknowledged.
+        default_levels: of the keys that have one of their default levels here.
 
     """
 
     rows: int = DEFAULT_ROWS
-    writers: int = 1
+    writers: int = DEFAULT_WRITERS
     rate: float | None = None
+    default_levels: tuple[DefaultLevels, ...] = ()
 
 
 def chosen_batches(spec: "VariantSpec", key: str, text: str) -> tuple[WriteBatches, str]:
@@ -50,12 +74,41 @@ def chosen_batches(spec: "VariantSpec", key: str, text: str) -> tuple[WriteBatch
         UsageError: for what is no number, and where no recommendation is known.
 
     """
-    known = recommended_for(spec.target.database.name, spec.target.database.dialect)
+    known = _known_of(spec)
     batches = spec.batches or WriteBatches(rows=(known and known.rows) or DEFAULT_ROWS)
     number = _recommended(spec, key, known) if text == RECOMMENDED else _number(key, text)
     if key == WRITE_RATE:
         return replace(batches, rate=float(number)), str(number)
     return replace(batches, **{"rows" if key == BATCH_ROWS else "writers": number}), str(number)
+
+
+def default_levels(spec: "VariantSpec", key: str) -> DefaultLevels:
+    """What a key of `WITH_DEFAULT_LEVELS` is swept at for a variant where nobody names levels: a tenth of what is recommended for its database,
+    that, and ten times as many. A database that has one writer stays at one.
+    """
+    name = spec.target.database.name
+    if key == WRITERS and (why := why_one_writer(spec.target, spec.schema)) is not None:
+        return DefaultLevels(key, (1,), f"{name}: writers at 1, because {why}")
+    known = _known_of(spec)
+    number = None if known is None else _recommended_number(known, key)
+    source: str | None = None
+    if known is not None and number is not None:
+        middle, origin, source = number, f"the recommended number ({known.origin}: {known.says}),", known.source
+    else:
+        middle = DEFAULT_ROWS if key == BATCH_ROWS else DEFAULT_WRITERS
+        origin = f"{middle:,}, since no number is recommended,"
+    levels = tuple(level for level in (middle // _FACTOR, middle, middle * _FACTOR) if level)
+    *others, last = (f"{level:,}" for level in levels)
+    around = "a tenth of it and ten times as many" if levels[0] < middle else "and ten times as many"
+    return DefaultLevels(key, levels, f"{name}: {key} at {', '.join(others)} and {last}: {origin} {around}", source)
+
+
+def _known_of(spec: "VariantSpec") -> RecommendedBatches | None:
+    return recommended_for(spec.target.database.name, spec.target.database.dialect)
+
+
+def _recommended_number(known: RecommendedBatches, key: str) -> int | None:
+    return known.rows if key == BATCH_ROWS else known.writers_with(os.cpu_count() or 1)
 
 
 def _number(key: str, text: str) -> int:
@@ -70,20 +123,16 @@ def _number(key: str, text: str) -> int:
 
 
 def _recommended(spec: "VariantSpec", key: str, known: RecommendedBatches | None) -> int:
-    number = None
-    if known is not None and key != WRITE_RATE:
-        number = known.rows if key == BATCH_ROWS else known.writers_with(os.cpu_count() or 1)
+    number = None if known is None or key == WRITE_RATE else _recommended_number(known, key)
     if number is not None:
         return number
-    having = [name for name, entry in recommended_batches().items() if key != WRITE_RATE and _has(entry, key)]
+    having = [
+        name for name, entry in recommended_batches().items() if key != WRITE_RATE and _recommended_number(entry, key) is not None
+    ]
     of_whom = f"; it is known of {', '.join(having)}" if having else ""
     raise UsageError(
         f"--sweep {key}={RECOMMENDED}: no number is recommended for {spec.target.database.name}{of_whom}; expected a number"
     )
-
-
-def _has(entry: RecommendedBatches, key: str) -> bool:
-    return (entry.rows if key == BATCH_ROWS else entry.writers_with(1)) is not None
 
 
 def why_one_writer(target: "TargetSpec", schema: "Schema") -> str | None:

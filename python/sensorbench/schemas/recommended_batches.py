@@ -22,6 +22,11 @@ class RecommendedBatches(FileModel):
     source: str = Field(pattern="^https://")
     sent_as: str = Field(min_length=1)
 
+    @property
+    def origin(self) -> str:
+        """Whose number it is, in a few words."""
+        return "the documentation" if self.kind == "advice" else "default of the vendor’s client"
+
     def writers_with(self, cpus: int) -> int | None:
         """How many batches are sent at the same time by a client that has so many CPUs; None where the vendor gives no number."""
         return self.writers if self.writers_per_cpu is None else self.writers_per_cpu * cpus

@@ -296,9 +296,10 @@ class Schema:
         self._with_place(check_schema, self.database, json.dumps({**schema, "operations": [*statements, *more]}))
         return schema
 
-    def with_values(self, statement: Statement, key: str) -> Statement:
-        """A statement with the values of the schema's parameters put in. Raises UsageError naming the key."""
-        return dict(self._substituted(statement, key))
+    def with_values(self, statement: Statement, key: str, words: dict[str, ParameterValue] | None = None) -> Statement:
+        """A statement with the values of the schema's parameters, and of some words more, put in. Raises UsageError naming the key."""
+        known = Schema(self.path, self.name, self.file, {**self.parameters, **(words or {})}, self._sampling, self._borders)
+        return dict(known._substituted(statement, key))
 
     def _created(self, *, retains: bool) -> Statement:
         """How tables are made, those that are split with where their parts begin."""

@@ -240,7 +240,9 @@ class Tables(toml_file.FileModel):
 
 
 class RetentionStatement(WithStatement):
-    """A statement that is executed beside a run. Its parameters are `from` and `to`, `before`, and `width`, the interval of the rollup in µs."""
+    """A statement that is executed beside a run. Its parameters are `from` and `to`, `before`, `width`, the interval of the rollup in µs, and `age`: how
+    old readings of `before` are by the clock of the wall, in ms, with `grace` more.
+    """
 
 
 class ExpireStatement(RetentionStatement):
@@ -270,6 +272,10 @@ class SchemaRetention(toml_file.FileModel):
         default=None,
         description="The interval of the rollup, where what was created says it: `rollup.interval` must be the same. Any interval if not given.",
     )
+    grace: Every | None = Field(
+        default=None,
+        description="How much older than `:before` readings may still be there: for a time to live, which goes by the clock of the wall and so goes on after `:age` was computed. None if not given.",
+    )
     create: Statement = Field(
         default={},
         description="What is created besides, as in `[create]`: the table of the rollup, procedures. Only for runs with retention.",
@@ -278,7 +284,13 @@ class SchemaRetention(toml_file.FileModel):
         default=None,
         description="What is executed before the run, such as making partitions for the times that will be written, `:from` until before `:to`.",
     )
-    expire: ExpireStatement = Field(description="Removes what is older than `:before`.")
+    ages_from: Literal["reading", "write"] = Field(
+        default="reading",
+        description="What the age of a reading counts from: its own time, or its write. Those that count from the write expire by themselves, by the clock of the wall, `${ttl_s}` seconds after it, and there is no `expire`.",
+    )
+    expire: ExpireStatement | None = Field(
+        default=None, description='Removes what is older than `:before`. Needed unless `ages_from = "write"`.'
+    )
     expires_by: str = Field(min_length=1, description="How readings expire, in some words, for the report.")
     rollup: RetentionStatement | None = Field(
         default=None,
@@ -291,6 +303,14 @@ class SchemaRetention(toml_file.FileModel):
         default=None,
         description="Returns the rollup: the columns of a series, start of the bucket, count, min, max and sum.",
     )
+
+    @model_validator(mode="after")
+    def _expires_in_one_way(self) -> "SchemaRetention":
+        if (self.expire is None) != (self.ages_from == "write"):
+            raise ValueError('expire: expected it, or ages_from = "write", where the database expires readings by itself')
+        if self.ages_from == "write" and self.rollup_rows is not None:
+            raise ValueError("rollup_rows: expected none where ages count from the write: which readings a rollup had is not known then")
+        return self
 
     @model_validator(mode="after")
     def _has_all_of_a_rollup(self) -> "SchemaRetention":

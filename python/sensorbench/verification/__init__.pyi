@@ -13,7 +13,7 @@ from .contents import check_contents, written_rows
 from .freshness import freshness_of
 from .guarantees import guaranteed, register_guarantees
 from .history import keep_history
-from .retention import Retained, expired_before
+from .retention import Retained, expired_before, time_to_live
 from .retention_figures import retention_of
 
 __all__ = [
@@ -36,5 +36,6 @@ __all__ = [
     "reference_table",
     "register_guarantees",
     "retention_of",
+    "time_to_live",
     "written_rows",
 ]

@@ -41,6 +41,7 @@ from sensorbench.verification.accounting_queries import (
     GROUP,
     JUDGE,
     LATENESS,
+    LOADED_NS,
     PLACE,
     RIGHT,
     SINGLE,
@@ -49,7 +50,7 @@ from sensorbench.verification.accounting_queries import (
 )
 from sensorbench.verification.answers import shown
 from sensorbench.verification.ask_each import ask_each
-from sensorbench.verification.retention import Retained, enter_counted, expire, rolled_up
+from sensorbench.verification.retention import Retained, aged, enter_counted, expire, rolled_up
 
 CONCURRENCY = 16
 # So many deliveries are entered at a time, so many are accounted for at a time, and so many ranges are asked for.
@@ -61,8 +62,6 @@ _MEMORY, _MAX_THREADS = "512MB", 4
 _MAX_EXAMPLES = 10
 # Runs have clocks of their own, and follow each other: what happens in one is later than everything in the run before.
 _BETWEEN_RUNS_NS = 10**16
-# What was loaded was there before all of them, and before their markers, which may begin before a run's clock does.
-_LOADED_NS = -(1 << 62)
 # What is read of the log.
 _LOG = {"outcome": pa.string(), "start_ns": pa.uint64(), "end_ns": pa.uint64()}
 _Column: TypeAlias = pa.Array | pa.ChunkedArray
@@ -82,10 +81,10 @@ _SUMS = (
     """,
     """
     SELECT count(*) FILTER (WHERE NOT is_sure) AS undecided,
-      count(*) FILTER (WHERE acknowledged = 0 AND found_rows > 0 AND NOT is_expired) AS unknown_found
+      count(*) FILTER (WHERE acknowledged = 0 AND found_rows > 0 AND NOT (is_expired OR may_be_gone)) AS unknown_found
     FROM looked_at
     """,
-    "SELECT count(*) FILTER (WHERE is_expired) AS expired, count(*) FILTER (WHERE NOT is_expired) AS kept FROM expected",
+    "SELECT count(*) FILTER (WHERE is_expired) AS expired, count(*) FILTER (WHERE NOT (is_expired OR may_be_gone)) AS kept FROM expected",
     """
     SELECT count(*) FILTER (WHERE before < {max} AND part NOT IN (SELECT part FROM looked_at WHERE verdict <> 'right')) AS unstable
     FROM different
@@ -102,6 +101,8 @@ SELECT {key}, CAST(0 AS BIGINT) AS deliveries, CAST(0 AS BIGINT) AS expected_row
 FROM deliveries LIMIT 0
 """
 _LATE = "CREATE TABLE late (late_s DOUBLE, places BIGINT)"
+# Readings of which several rules say different things.
+_DISPUTABLE = "deliveries > 1 AND NOT is_expired AND verdict <> 'aged'"
 # So many deliveries are looked at first where the end of those that are alike is looked for.
 _ALIKE = 1000
 _QUANTILES = {"p50": 0.5, "p99": 0.99, "max": 1.0}
@@ -257,7 +258,7 @@ class _Accounts:
             )
             canonical = arrow_schema(canonical_columns(loaded))
             for batch in loaded.to_arrow_reader(_BATCH):
-                before = pa.array(np.full(batch.num_rows, _LOADED_NS, dtype=np.int64))
+                before = pa.array(np.full(batch.num_rows, LOADED_NS, dtype=np.int64))
                 rows = pa.Table.from_batches([batch]).cast(canonical)
                 self._append(self._table(rows, pa.array(np.full(batch.num_rows, True)), before, before))
 
@@ -306,7 +307,7 @@ class _Accounts:
         expect(self._sql, self._rule, self._key, "admitted", "grouped")
         if self._retained is not None:
             enter_counted(self._sql, self._operation, self._rule, self._retained)
-        expire(self._sql, self._time, self._retained)
+        expire(self._sql, self._key, self._time, self._retained)
         self._sql.execute(PLACE.format(key=self._key, time=self._time, partition=self._partition, per_range=_READINGS_OF_A_RANGE))
         series = "".join(f"{_quoted(name)}, " for name in self._operation.series)
         self._sql.execute(CUT.format(series=series, word=WORD))
@@ -315,7 +316,7 @@ class _Accounts:
         self._sql.execute(SINGLE.format(key=self._key, max=self._may_be_examined))
         self._ask("single", "number", "found_single")
         same = " AND ".join(f"delivered.{_quoted(name)} = answered.{_quoted(name)}" for name in self._operation.key)
-        self._sql.execute(JUDGE.format(right=RIGHT, same=same))
+        self._sql.execute(JUDGE.format(right=RIGHT, same=same, aged=aged(self._retained)))
 
     @property
     def _may_be_examined(self) -> int:
@@ -326,7 +327,7 @@ class _Accounts:
         verdicts: dict[str, int] = dict(self._sql.execute("SELECT verdict, count(*) FROM looked_at GROUP BY verdict").fetchall())
         self._totals.update(verdicts)
         for query in _SUMS:
-            relation = self._sql.execute(query.format(max=self._may_be_examined, loaded=_LOADED_NS))
+            relation = self._sql.execute(query.format(max=self._may_be_examined, loaded=LOADED_NS))
             self._totals.update(dict(zip([name for name, *_ in relation.description or []], relation.fetchall()[0], strict=True)))
         self._sql.execute(
             f"INSERT INTO wrong SELECT {self._key}, deliveries, rows, found_rows, verdict FROM looked_at WHERE verdict <> 'right'"
@@ -336,10 +337,10 @@ class _Accounts:
     def _look_for_explanations(self) -> None:
         """Keeps the rules by which all that was found of readings that were delivered several times is right."""
         self._sql.execute(
-            f"CREATE OR REPLACE TEMP TABLE disputed AS FROM grouped SEMI JOIN (FROM looked_at WHERE deliveries > 1 AND NOT is_expired) USING ({self._key})"
+            f"CREATE OR REPLACE TEMP TABLE disputed AS FROM grouped SEMI JOIN (FROM looked_at WHERE {_DISPUTABLE}) USING ({self._key})"
         )
         several, wrong = self._one(
-            "SELECT count(*), count(*) FILTER (WHERE verdict NOT IN ('right', 'unanswered')) FROM looked_at WHERE deliveries > 1 AND NOT is_expired"
+            f"SELECT count(*), count(*) FILTER (WHERE verdict NOT IN ('right', 'unanswered')) FROM looked_at WHERE {_DISPUTABLE}"
         )
         self._totals["disputed"] += wrong
         if not several:
@@ -348,7 +349,7 @@ class _Accounts:
             expect(self._sql, rule, self._key, "by_rule", "disputed")
             (wrong,) = self._one(
                 f"SELECT count(*) FILTER (WHERE NOT ({RIGHT})) "
-                f"FROM by_rule JOIN (SELECT {self._key}, found_rows, found_hash FROM looked_at WHERE NOT is_expired) USING ({self._key})"
+                f"FROM by_rule JOIN (SELECT {self._key}, found_rows, found_hash FROM looked_at WHERE {_DISPUTABLE}) USING ({self._key})"
             )
             if wrong:
                 self._may_explain.remove(rule)
@@ -369,7 +370,7 @@ class _Accounts:
             wrong_winners=totals["wrong_winner"],
             extra=totals["extra"],
             other_values=totals["other_value"],
-            undecided=totals["undecided"],
+            undecided=totals["undecided"] + totals["aged"],
             unknown_found=totals["unknown_found"],
             unexamined=totals["unexamined"],
             unstable=totals["unstable"],
@@ -386,6 +387,7 @@ class _Accounts:
         before = self._retained.before
         found = RetentionAccounting(
             before=before.isoformat() if before else None,
+            ttl_s=self._retained.life.ttl_s if self._retained.life else None,
             expired=self._totals["expired"],
             not_expired=self._totals["not_expired"],
             kept=self._totals["kept"],

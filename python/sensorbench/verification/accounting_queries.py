@@ -11,11 +11,14 @@ from sensorbench.results.summary.accounting import Rule
 # Sums of hashes are taken modulo 2^64.
 WORD = 18446744073709551616
 
+# When what was loaded was written: before all runs, and before their markers, which may begin before a run's clock does.
+LOADED_NS = -(1 << 62)
+
 # What was delivered of each reading.
 GROUP = """
 CREATE OR REPLACE TEMP TABLE grouped AS
 SELECT {key}, count(*) AS deliveries, count(*) FILTER (WHERE is_ok) AS acknowledged, any_value(hash) AS any_hash,
-  max(start_ns) FILTER (WHERE is_ok) AS last_start_ns, min(end_ns) FILTER (WHERE is_ok) AS first_end_ns,
+  max(start_ns) FILTER (WHERE is_ok) AS last_start_ns, max(end_ns) AS last_end_ns, min(end_ns) FILTER (WHERE is_ok) AS first_end_ns,
   max(ranked) FILTER (WHERE is_ok) AS highest, CAST(coalesce(sum(hash) FILTER (WHERE is_ok), 0) % {word} AS UBIGINT) AS sum_hash
 FROM delivered GROUP BY {key}
 """
@@ -95,7 +98,7 @@ SINGLE = """
 CREATE OR REPLACE TEMP TABLE single AS
 SELECT row_number() OVER (ORDER BY {key}) - 1 AS number, * FROM placed SEMI JOIN (FROM different WHERE before < {max}) USING (part)
 """
-# The readings that were looked at one by one, and what each is.
+# The readings that were looked at one by one, and what each is: one that has `aged` may have expired after it was expected.
 JUDGE = """
 CREATE OR REPLACE TEMP TABLE looked_at AS
 WITH answered AS (
@@ -106,6 +109,7 @@ SELECT *, CASE
   WHEN found_rows IS NULL THEN 'unanswered'
   WHEN is_expired AND found_rows > 0 THEN 'not_expired'
   WHEN {right} THEN 'right'
+  WHEN {aged} THEN 'aged'
   WHEN found_rows < rows THEN 'lost'
   WHEN found_rows > greatest(rows, 1) + len(maybe) THEN 'extra'
   WHEN EXISTS (FROM delivered WHERE {same} AND delivered.hash = answered.found_hash) THEN 'wrong_winner'

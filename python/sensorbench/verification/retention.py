@@ -2,15 +2,52 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from time import time_ns
 
 import duckdb
 import pyarrow as pa
 
-from sensorbench.results.retention import EXPIRE, ROLLUP, RetentionEvent
+from sensorbench.results.retention import CLOCK, EXPIRE, ROLLUP, RetentionEvent
 from sensorbench.results.summary.accounting import RollupAccounting, Rule
 from sensorbench.results.summary.comparison import AnswerProblem
 from sensorbench.schemas import Operation
+from sensorbench.verification.accounting_queries import LOADED_NS
 from sensorbench.verification.answers import shown
+
+
+@dataclass(frozen=True)
+class TimeToLive:
+    """Readings expire by themselves, so long after their write, by the clock of the wall.
+
+    Attributes:
+        ttl_s: how long after, in s. Databases count whole seconds.
+        offset_ns: the time on the clock of the run, less that on the clock of the wall.
+
+    """
+
+    ttl_s: int
+    offset_ns: int
+
+    def written_ns(self, later_s: float) -> int:
+        """When readings were written that expire so long from now, on the clock of the run.
+
+        Args:
+            later_s: how long, in s; less than 0 for those that expired so long ago.
+
+        """
+        return time_ns() + self.offset_ns + round((later_s - self.ttl_s) * 1e9)
+
+
+def time_to_live(actions: list[RetentionEvent], ttl_s: int | None) -> TimeToLive | None:
+    """When readings expire that do so by themselves; None where they do not, or where the run did not come to its end.
+
+    Args:
+        actions: of the run; one of them says what time it was.
+        ttl_s: how long after their write, in s; None where their own time counts.
+
+    """
+    known = [action.end_ns - action.time_us * 1000 for action in actions if action.kind == CLOCK and action.time_us is not None]
+    return TimeToLive(ttl_s, known[-1]) if ttl_s is not None and known else None
 
 
 @dataclass(frozen=True)
@@ -23,6 +60,8 @@ class Retained:
         rollup: the rows of the rollup that were found: columns of the series, start, count, min, max, sum; None where none is kept.
         origin_us: the first time that is rolled up, in µs since 1970.
         width_us: length of its time buckets, in µs.
+        grace_us: readings that are older than `before` by no more than this may still be there.
+        life: how long after their write readings expire; None where their own time counts.
 
     """
 
@@ -31,6 +70,8 @@ class Retained:
     rollup: pa.Table | None
     origin_us: int
     width_us: int
+    grace_us: int = 0
+    life: TimeToLive | None = None
 
 
 def expired_before(actions: list[RetentionEvent]) -> datetime | None:
@@ -39,30 +80,57 @@ def expired_before(actions: list[RetentionEvent]) -> datetime | None:
     return datetime(1970, 1, 1) + timedelta(microseconds=max(times)) if times else None
 
 
-# What is older than what is kept must not be there: no rows, with no hash.
+# What is older than what is kept must not be there: no rows, with no hash. What is a little older may be there, like what was never acknowledged.
 _EXPIRE = """
 CREATE OR REPLACE TEMP TABLE expected AS
 SELECT * REPLACE (
-    CASE WHEN is_expired THEN 0 ELSE acknowledged END AS acknowledged, CASE WHEN is_expired THEN 0 ELSE rows END AS rows,
+    CASE WHEN is_expired OR may_be_gone THEN 0 ELSE acknowledged END AS acknowledged, CASE WHEN is_expired THEN 0 ELSE rows END AS rows,
     CASE WHEN is_expired THEN [CAST(0 AS UBIGINT)] ELSE choices END AS choices,
-    CASE WHEN is_expired THEN CAST([] AS UBIGINT[]) ELSE maybe END AS maybe, is_expired OR is_sure AS is_sure)
-FROM (SELECT *, {time} < $before AS is_expired FROM admitted)
+    CASE WHEN is_expired THEN CAST([] AS UBIGINT[]) ELSE maybe END AS maybe,
+    is_expired OR (is_sure AND NOT may_be_gone) AS is_sure)
+FROM ({aging})
 """
+_BY_TIME = "SELECT *, {time} < $gone AS is_expired, {time} >= $gone AND {time} < $before AS may_be_gone FROM admitted"
+# The delivery that counts is among those that came last. One of unknown outcome may have come after all of them.
+_BY_WRITE = """
+SELECT admitted.*, last_start_ns, of_run AND admitted.acknowledged = admitted.deliveries AND last_end_ns < $gone AS is_expired,
+    of_run AND NOT is_expired AND last_start_ns < $before AS may_be_gone
+FROM admitted JOIN (SELECT *, coalesce(last_start_ns > {loaded}, false) AS of_run FROM grouped) AS grouped USING ({key})
+"""
+# Whole seconds are counted from some moment within them, and the database's clock is another one.
+_MARGIN_S = 2.0
+# What expires within this share of the time to live is not sure to be there when it is read.
+_MAY_EXPIRE = 0.25
 
 
-def expire(accounts: duckdb.DuckDBPyConnection, time: str, retained: Retained | None) -> None:
-    """Makes `expected` of `admitted`, with whether each reading `is_expired`.
+def aged(retained: Retained | None) -> str:
+    """By which condition a reading that was expected, and not found, may have expired meanwhile: it was not there because of its age."""
+    if retained is None or retained.life is None:
+        return "false"
+    return f"found_rows = 0 AND last_start_ns > {LOADED_NS} AND last_start_ns < {retained.life.written_ns(_MARGIN_S)}"
+
+
+def expire(accounts: duckdb.DuckDBPyConnection, key: str, time: str, retained: Retained | None) -> None:
+    """Makes `expected` of `admitted`, with whether each reading `is_expired`, or `may_be_gone`.
 
     Args:
-        accounts: has the table `admitted`, of a part of the readings.
+        accounts: has the tables `grouped` and `admitted`, of a part of the readings.
+        key: the columns that identify a reading.
         time: the column of times, quoted.
         retained: what expired; None where nothing does.
 
     """
-    if retained is None or retained.before is None:
-        accounts.execute("CREATE OR REPLACE TEMP VIEW expected AS SELECT *, false AS is_expired FROM admitted")
+    if retained is not None and retained.life is not None:
+        life = retained.life
+        aging = _BY_WRITE.format(key=key, loaded=LOADED_NS)
+        may_expire_s = _MARGIN_S + _MAY_EXPIRE * life.ttl_s
+        ages = {"before": life.written_ns(may_expire_s), "gone": life.written_ns(-_MARGIN_S)}
+        accounts.execute(_EXPIRE.format(aging=aging), ages)
+    elif retained is None or retained.before is None:
+        accounts.execute("CREATE OR REPLACE TEMP VIEW expected AS SELECT *, false AS is_expired, false AS may_be_gone FROM admitted")
     else:
-        accounts.execute(_EXPIRE.format(time=time), {"before": retained.before})
+        gone = retained.before - timedelta(microseconds=retained.grace_us)
+        accounts.execute(_EXPIRE.format(aging=_BY_TIME.format(time=time)), {"before": retained.before, "gone": gone})
 
 
 # The value of each reading that counts, or the values where all are kept; only those that were written to the time that is rolled up.

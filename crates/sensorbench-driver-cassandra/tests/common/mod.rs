@@ -88,6 +88,19 @@ pub fn load<const COLUMNS: usize>(
     names: &[&str; COLUMNS],
     rows: impl Iterator<Item = [Value; COLUMNS]>,
 ) -> Result<u64, DriverError> {
+    let progress = Progress::default();
+    load_watched(driver, table, names, rows, &progress)?;
+    Ok(progress.rows())
+}
+
+/// Loads rows while somebody watches.
+pub fn load_watched<const COLUMNS: usize>(
+    driver: &dyn Driver,
+    table: &str,
+    names: &[&str; COLUMNS],
+    rows: impl Iterator<Item = [Value; COLUMNS]>,
+    progress: &Progress,
+) -> Result<(), DriverError> {
     let rows: Vec<_> = rows.collect();
     let column = |place: usize| {
         let value_type = rows.iter().find_map(|row| row[place].as_ref().value_type()).unwrap_or(Type::Integer);
@@ -95,9 +108,8 @@ pub fn load<const COLUMNS: usize>(
     };
     let batch = RecordBatch::try_from_iter_with_nullable((0..COLUMNS).map(|place| (names[place], column(place), true)));
     let batch = batch.expect("columns of one length");
-    let (schema, progress) = (batch.schema(), Progress::default());
-    driver.load(table, Box::new(RecordBatchIterator::new([Ok(batch)], schema)), &progress)?;
-    Ok(progress.rows())
+    let schema = batch.schema();
+    driver.load(table, Box::new(RecordBatchIterator::new([Ok(batch)], schema)), progress)
 }
 
 /// A session as the engine has it: polled on one thread.

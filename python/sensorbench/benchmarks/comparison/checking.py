@@ -34,6 +34,7 @@ from sensorbench.verification import (
     check_contents,
     expired_before,
     reference_table,
+    time_to_live,
     written_rows,
 )
 
@@ -146,7 +147,15 @@ def _retained(connected: ConnectedComparison, variant: Variant, writes: Writes) 
     if wanted.rollup is not None and stream.statements.rollup_rows is not None:
         rows = execute_retention(stream, stream.statements.rollup_rows, stream.time.whole())
         rollup = rollup_table(rows, comparison.operations.operation[retained_write(comparison)])
-    return Retained(expired_before(actions), actions, rollup, stream.time.origin_us, stream.time.width_us)
+    return Retained(
+        expired_before(actions),
+        actions,
+        rollup,
+        stream.time.origin_us,
+        stream.time.width_us,
+        stream.statements.grace_us,
+        time_to_live(actions, stream.ttl_s),
+    )
 
 
 def joined_contents(checks: Sequence[AnswerChecks]) -> AnswerChecks:

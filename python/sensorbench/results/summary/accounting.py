@@ -44,7 +44,11 @@ class RollupAccounting(SummaryPart):
 class RetentionAccounting(SummaryPart):
     """Which readings have expired, which are kept, and whether the rollup has all of them."""
 
-    before: str | None = Field(description="What is older must be gone; null where nothing was to expire.")
+    before: str | None = Field(description="What is older must be gone; null where nothing was to expire by its own time.")
+    ttl_s: int | None = Field(
+        default=None,
+        description="How long after their write readings expire, by the clock of the wall; null where their own time counts.",
+    )
     expired: int = Field(description="Readings that must be gone, those of the dataset among them.")
     not_expired: int = Field(description="Of these, readings that are still there.")
     kept: int = Field(description="Readings that must be there. Those that are not are among the lost ones.")

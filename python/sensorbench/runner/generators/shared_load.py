@@ -167,6 +167,7 @@ def _whole(each: Sequence[LoadedByGenerator]) -> LoadedPart:
         "duration_s": max(part["start_s"] + part["duration_s"] for part in each),
         "batches": sum(part["batches"] for part in each),
         "batch_s": {"max": max(longest_s)} if longest_s else {},
+        "retries": sum(part.get("retries", 0) for part in each),
     }
 
 
