@@ -12,14 +12,22 @@ const EXACT_IN_DOUBLE: f64 = (1_u64 << 53) as f64;
 /// Appends the next value of a JSON text, which is read at once where it is a plain number. As [`push`] else.
 #[inline]
 pub fn push_next(rows: &mut Rows, value_type: Type, reader: &mut Reader, time_unit_us: i64) -> Result<(), ConversionError> {
-    let number = if matches!(value_type, Type::Integer | Type::Timestamp) { reader.whole_number() } else { None };
-    let Some(number) = number else { return push(rows, value_type, &reader.scalar()?, time_unit_us) };
-    rows.push(if value_type == Type::Integer {
-        ValueRef::Integer(number)
-    } else {
-        let us = number.checked_mul(time_unit_us);
-        ValueRef::Timestamp(us.ok_or_else(|| ConversionError(format!("expected a timestamp, found {number}")))?)
-    });
+    let value = match value_type {
+        Type::Integer => reader.whole_number().map(ValueRef::Integer),
+        Type::Double => reader.double().map(ValueRef::Double),
+        Type::Timestamp => match reader.whole_number() {
+            Some(number) => {
+                let us = number.checked_mul(time_unit_us);
+                Some(ValueRef::Timestamp(us.ok_or_else(|| ConversionError(format!("expected a timestamp, found {number}")))?))
+            }
+            None => None,
+        },
+        Type::Boolean | Type::Text | Type::Bytes => None,
+    };
+    match value {
+        Some(value) => rows.push(value),
+        None => push(rows, value_type, &reader.scalar()?, time_unit_us)?,
+    }
     Ok(())
 }
 
@@ -104,6 +112,9 @@ mod tests {
             (Type::Timestamp, "[-12,13]", Value::Timestamp(-12_000)),
             (Type::Timestamp, "[null,13]", Value::Null),
             (Type::Double, "[12,13]", Value::Double(12.0)),
+            (Type::Double, "[0.30000000000000004,13]", Value::Double(0.1 + 0.2)),
+            (Type::Double, "[\"0.5\",13]", Value::Double(0.5)),
+            (Type::Double, "[null,13]", Value::Null),
         ] {
             assert_eq!(read_next(value_type, text), Ok(expected), "{text}");
         }

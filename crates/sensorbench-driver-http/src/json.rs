@@ -1,5 +1,4 @@
-//! Reading JSON where it lies, because answers are mostly numbers and go straight to rows. Numbers are read by Rust's own parser, which
-//! gives each double exactly as it was written.
+//! Reading JSON where it lies, because answers are mostly numbers and go straight to rows. Each double is read exactly as it was written.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -187,6 +186,22 @@ impl<'a> Reader<'a> {
         Some(value)
     }
 
+    /// A double, exactly as it is written. None, and nothing is passed over, where anything else stands.
+    #[inline]
+    pub fn double(&mut self) -> Option<f64> {
+        self.peek()?;
+        let rest = &self.text[self.at..];
+        let unsigned = rest.strip_prefix(b"-").unwrap_or(rest);
+        // Else infinity would be a number.
+        unsigned.first().filter(|byte| byte.is_ascii_digit())?;
+        let (value, length) = fast_float2::parse_partial(rest).ok()?;
+        if rest.get(length).is_some_and(|byte| IN_NUMBERS[usize::from(*byte)]) {
+            return None;
+        }
+        self.at += length;
+        Some(value)
+    }
+
     /// Passes over a value of any kind.
     pub fn skip(&mut self) -> Result<(), ConversionError> {
         match self.peek() {
@@ -232,6 +247,29 @@ mod tests {
         assert!(read.is_err(), "the list does not end");
         let left = ["left -5", "left 1.5", "left 1e3", "999999999999999999", "left 1000000000000000000", "left null"];
         assert_eq!(seen, [["1700000000123", "0"].as_slice(), left.as_slice()].concat());
+    }
+
+    #[test]
+    fn doubles_are_read_at_once_as_the_standard_library_reads_them_and_others_are_left() {
+        let numbers = ["0", "-0.0", "5e-324", "1.7976931348623157e308", "0.30000000000000004", "9007199254740993", "-2.5E+3", "1e999"];
+        let text = format!("[{},-inf, null,1.2.3", numbers.join(" , "));
+        let mut reader = Reader::new(text.as_bytes());
+        let mut seen = Vec::new();
+        let read = reader.list(|reader| {
+            seen.push(match reader.double() {
+                Some(value) => value.to_bits(),
+                None => reader.scalar().map(|_| 0)?,
+            });
+            Ok(())
+        });
+        assert!(read.is_err(), "-inf is no JSON");
+        let expected = numbers.map(|number| number.parse::<f64>().expect(number).to_bits());
+        assert_eq!(seen[..numbers.len()], expected);
+        for text in ["[-inf]", "[inf]", "[null]", "[1.2.3]", "[1e]", "[+1]", "[nan]"] {
+            let mut reader = Reader::new(text.as_bytes());
+            assert!(reader.accept(b'['));
+            assert_eq!((reader.double(), reader.at), (None, 1), "{text}");
+        }
     }
 
     #[test]
