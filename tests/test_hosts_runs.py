@@ -449,7 +449,12 @@ def test_a_rate_that_is_set_is_that_of_all_of_them(cli: Cli, tmp_path: Path) -> 
     ("name", "by", "expected", "lost_numbers"),
     [
         ("generator 2", signal.SIGKILL, "host local-2: load generator 2 (process {pid}): it was ended by SIGKILL", {2}),
-        ("host 2", signal.SIGKILL, "load generator 2 is gone: host local-2: its process {pid} is gone: it was ended by SIGKILL", {2}),
+        (
+            "host 2",
+            signal.SIGKILL,
+            "load generator 2 is gone: host local-2: its process {pid} is gone: it was ended by SIGKILL",
+            {2},
+        ),
         ("scheduler", signal.SIGKILL, "the scheduler of the hosts (process {pid}) is gone: it was ended by SIGKILL", {1, 2}),
         # It is there, and so is its load generator, but nobody hears of them.
         ("host 2", signal.SIGSTOP, f"load generator 2 is gone: host local-2: it did not answer for {IMPATIENT_S} s", {2}),

@@ -82,10 +82,12 @@ def backpressure(of: BatchedLoad) -> str:
 def _levels(found: Mapping[str, BatchedLoad]) -> list[Text]:
     """What default levels rest on, once for all variants of a database."""
     bases = {level["basis"]: level["source"] for of in found.values() for level in of.get("default_levels", [])}
-    notes: list[Text] = []
+    notes = []
     for basis, source in bases.items():
-        of_whom: list[Line] = [" (", Piece("source", href=source), ")"] if source else []
-        notes.append(Text(["Default levels of ", basis, *of_whom, "."], "note"))
+        line: list[Line] = ["Default levels of ", basis]
+        if source:
+            line += [" (", Piece("source", href=source), ")"]
+        notes.append(Text([*line, "."], "note"))
     return notes
 
 

@@ -90,7 +90,9 @@ class LoadFigures(SummaryPart):
     progress: list[Annotated[LoadProgress, AsWritten]] = Field(
         default=[], description="How many rows were in at moments of the load, where that was noted."
     )
-    undivided: str | None = Field(default=None, description="Why one process loaded it, where there were several load generators.")
+    undivided: str | None = Field(
+        default=None, description="Why one process loaded it, where there were several load generators."
+    )
     memory: Annotated[LoadMemory, AsWritten] | None = Field(
         default=None, description="Memory of whoever holds the data, where it is known; null in results of earlier versions."
     )
