@@ -197,6 +197,11 @@ def _costs(summary: ComparisonSummary) -> Table:
         for variant, of in summary.result.retention.items()
         for actions in of.actions
     ]
+    rows += [
+        [formatting.variant(variant), "none: they expire by themselves", *[None] * 6, of.first_bytes, of.max_bytes, of.last_bytes]
+        for variant, of in summary.result.retention.items()
+        if not of.actions
+    ]
     return Table(columns, rows)
 
 
@@ -250,8 +255,12 @@ def _intervals(result: ComparisonResult, variant: str, operation: str) -> list[I
     ]
 
 
-def _marks(actions: Sequence[ActionRow], variants: list[str]) -> alt.Chart:
-    """A line up and down where each action began."""
+def _with_marks(
+    lines: alt.Chart, actions: Sequence[ActionRow], variants: list[str]
+) -> alt.Chart | alt.LayerChart | alt.FacetChart:
+    """The same with a line up and down where each action began; a legend of none has no size, and cannot be drawn."""
+    if not actions:
+        return lines
     marks: alt.Chart = (
         charts.of_variants(actions)
         .mark_rule(strokeWidth=1, opacity=0.45)
@@ -267,7 +276,7 @@ def _marks(actions: Sequence[ActionRow], variants: list[str]) -> alt.Chart:
             ],
         )
     )
-    return marks
+    return lines + marks
 
 
 def _drawn_sizes(sizes: Sequence[SizeRow], actions: Sequence[ActionRow], variants: list[str], last_s: float) -> ChartSpec:
@@ -282,7 +291,7 @@ def _drawn_sizes(sizes: Sequence[SizeRow], actions: Sequence[ActionRow], variant
         "A step is the size on disk of a variant; the lines up and down are where its actions began. Many databases keep the room of removed "
         "rows for new ones: then the size stays, and only its growth ends. The last marks are the action after the run."
     )
-    return charts.sized(lines + _marks(actions, variants), how)
+    return charts.sized(_with_marks(lines, actions, variants), how)
 
 
 def _drawn_latencies(rows: Sequence[IntervalRow], actions: Sequence[ActionRow], variants: list[str], last_s: float) -> ChartSpec:
@@ -299,4 +308,4 @@ def _drawn_latencies(rows: Sequence[IntervalRow], actions: Sequence[ActionRow], 
         "The strong line is the median of each interval, the weak one its p99; lower is faster. The lines up and down are where actions began: where the "
         "p99 rises at them, operations waited for retention."
     )
-    return charts.sized(lines + _marks(actions, variants), how)
+    return charts.sized(_with_marks(lines, actions, variants), how)
