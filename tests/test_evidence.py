@@ -23,6 +23,7 @@ from sensorbench.analysis.advice import Needs
 from sensorbench.analysis.sizing import Load
 from sensorbench.benchmarks.comparison import Gathered
 from sensorbench.errors import FailedError, UsageError
+from sensorbench.report import formatting
 from tests.conftest import Cli, run_main
 
 ROOT = Path(__file__).parent.parent
@@ -117,6 +118,13 @@ def test_a_page_is_made_of_the_bundles_and_a_figure_that_none_has_is_found(bundl
     ):
         assert old in page
         assert any(said in found for found in violations(page.replace(old, new), bundles, made, known)), said
+
+
+def test_figures_have_their_units(bundles: list[Published]) -> None:
+    ((variant, load), *_) = bundles[0].summary.result.load.items()
+    of_load = f"result.load.{variant}"
+    shown = [pages.figure_text(bundles, "small", f"{of_load}.{key}") for key in ("size.total_bytes", "load_s")]
+    assert shown == [formatting.size(load.size.total_bytes), formatting.duration(load.load_s)]
 
 
 def test_a_study_without_a_bundle_says_why(bundles: list[Published], known: Entries) -> None:

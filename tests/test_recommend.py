@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sensorbench.analysis.use_cases import USE_CASES
-from sensorbench.benchmarks.comparison.candidates import gather
+from sensorbench.benchmarks.comparison.candidates import gather, has_several_datasets
 from sensorbench.errors import UsageError
 from tests.conftest import Cli, forget_checksums, run_main
 
@@ -369,6 +369,7 @@ def test_several_datasets_are_not_ranked_together(tmp_path: Path) -> None:
     (tmp_path / "series.json").write_text(
         json.dumps({"name": "x", "title": "X", "of": "datasets", "parts": parts}), encoding="utf-8"
     )
+    assert has_several_datasets(tmp_path)
     with pytest.raises(UsageError, match=r"results of several datasets.*name one of"):
         gather(tmp_path)
 

@@ -239,15 +239,18 @@ def test_histograms_are_read_by_hdrhistograms_own_tools(study_folder: Path) -> N
 
 
 def test_segments_are_joined_piece_by_piece(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many rows go into one part of the file, all are there, in their order, and logs have one header."""
+    """However many rows a group of the file has, all are there, in their order, and groups are full; logs have one header."""
     tables = [pa.table({"k": list(range(start, start + 7))}) for start in range(0, 70, 7)]
     for number, table in enumerate(tables):
         write_table(tmp_path / f"operations-{number:06}.parquet", table)
     files = sorted(tmp_path.glob("operations-*.parquet"))
     for rows in (1, 10, 1000):
-        monkeypatch.setattr(writer, "ROWS_A_PART", rows)
+        monkeypatch.setattr(writer, "ROWS_A_GROUP", rows)
         whole = tmp_path / f"whole-{rows}.parquet"
         write_tables(whole, writer.joined_tables(files))
         assert pq.read_table(whole)["k"].to_pylist() == list(range(70))
+        metadata = pq.read_metadata(whole)
+        groups = [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
+        assert groups == [rows] * (70 // rows) + [70 % rows] * (70 % rows > 0)
     logs = ["#header\nTag=a,1\n", "#header\nTag=b,2\nTag=c,3\n"]
     assert "".join(writer.joined_logs(logs)) == "#header\nTag=a,1\nTag=b,2\nTag=c,3\n"

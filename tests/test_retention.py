@@ -497,7 +497,9 @@ def test_a_time_to_live_of_few_seconds_and_of_unknown_length_are_refused(cli: Cl
     (tmp_path / "schema.toml").write_text(without, encoding="utf-8")
     file = tmp_path / "experiment.toml"
     target = '\n[[target]]\nurl = "sqlite"\nschema = "schema.toml"\n'
-    closed = BY_WRITE.replace('schedule = {{ rate = 100, arrival = "poisson" }}', "schedule = {{ concurrency = 1 }}\noperations = 10")
+    closed = BY_WRITE.replace(
+        'schedule = {{ rate = 100, arrival = "poisson" }}', "schedule = {{ concurrency = 1 }}\noperations = 10"
+    )
     for experiment, says in ((WITHOUT_ROLLUP, "expected at least 5 s"), (closed, "expected schedule.rate")):
         file.write_text(experiment.format(targets=target), encoding="utf-8")
         ended = cli("run", file, "--out", tmp_path / "out", "--no-open")

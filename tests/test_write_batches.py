@@ -160,7 +160,9 @@ def test_keeping_up_is_said() -> None:
     assert backpressure(kept) == "kept up with 1,000 rows per second; batches began at most 150 ms after their intended starts."
     behind: BatchedLoad = {**kept, "last_lag_s": 0.5}
     assert "fell behind" in backpressure(behind)
-    assert backpressure({**behind, "retries": 1}).endswith("The driver sent writes again 1 time, because nodes were busy or away.")
+    assert backpressure({**behind, "retries": 1}).endswith(
+        "The driver sent writes again 1 time, because nodes were busy or away."
+    )
     assert "again" not in backpressure({**behind, "retries": 0})
 
 

@@ -31,7 +31,7 @@ from sensorbench.report import formatting
 from sensorbench.results.bundle import RESULTS_PART, BundleIndex, read_entry, read_index
 from sensorbench.results.files import write_text
 from sensorbench.results.stored import DamagedResultsError
-from sensorbench.results.summary.claims import verdict_counts
+from sensorbench.results.summary.claims import JudgedClaim, verdict_counts
 from sensorbench.results.summary.comparison import ComparisonSummary
 from sensorbench.results.summary.envelope import Summary
 from sensorbench.results.summary.factors import FactorsSummary
@@ -117,11 +117,17 @@ def study_tables(study: str, bundles: Sequence[Published], made: AllMade, entrie
             text += f"\nOf its {len(claims)} claims: {bundle.verdicts}.\n\n"
             text += table(
                 ["claim", "finding", "published", "verdict", "why"],
-                [[claim.id, claim.text, claim.published, claim.verdict, claim.reason] for claim in claims],
+                [[claim.id, claim.text, claim.published, claim.verdict, _why(claim)] for claim in claims],
             )
     if lacking:
         text += f"\n**Not there yet.** {lacking}\n"
     return text + f"\n{_planned(study, bundles, entries)}"
+
+
+def _why(claim: JudgedClaim) -> str:
+    """Why a claim has its verdict; over several datasets, what the last one says of those that have the same: it is the largest."""
+    alike = [of_one.reason for of_one in claim.of_each.values() if of_one.verdict == claim.verdict]
+    return claim.reason or (alike[-1] if alike else "")
 
 
 def _planned(study: str, bundles: Sequence[Published], entries: Entries) -> str:
@@ -158,8 +164,8 @@ def _date(bundle: Published) -> str:
 def _scale(summary: Summary[Any]) -> str:
     """How much data there was: the scale, or of a series the readings of its parts; empty for kinds that do not say."""
     if isinstance(summary, SeriesSummary):
-        readings = dict.fromkeys(part.readings for part in summary.result.parts.values())
-        return " and ".join(f"{count:,} readings" for count in readings)
+        *others, last = dict.fromkeys(f"{part.readings:,}" for part in summary.result.parts.values())
+        return f"{', '.join(others)} and {last} readings" if others else f"{last} readings"
     if isinstance(summary, ComparisonSummary):
         return f"{summary.result.dataset.get('scale', 1.0):g}"
     if isinstance(summary, FactorsSummary):
@@ -201,6 +207,8 @@ def figure_text(bundles: Sequence[Published], name: str, path: str) -> str:
         )
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)
+    if path.endswith("bytes"):
+        return formatting.size(value)
     in_seconds = any(part.endswith("_s") and not part.endswith("per_s") for part in re.split(r"[.\[\]]", path))
     return formatting.duration(value) if in_seconds else formatting.significant(value)
 

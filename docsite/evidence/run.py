@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 import psutil
+
 from docsite.evidence.entries import (
     FOLDER,
     MADE_FILE,

@@ -251,7 +251,8 @@ mod tests {
 
     #[test]
     fn doubles_are_read_at_once_as_the_standard_library_reads_them_and_others_are_left() {
-        let numbers = ["0", "-0.0", "5e-324", "1.7976931348623157e308", "0.30000000000000004", "9007199254740993", "-2.5E+3", "1e999"];
+        let numbers =
+            ["0", "-0.0", "5e-324", "1.7976931348623157e308", "0.30000000000000004", "9007199254740993", "-2.5E+3", "1e999"];
         let text = format!("[{},-inf, null,1.2.3", numbers.join(" , "));
         let mut reader = Reader::new(text.as_bytes());
         let mut seen = Vec::new();

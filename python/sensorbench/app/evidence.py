@@ -8,7 +8,7 @@ from pathlib import Path
 from sensorbench.advisor import EvidenceBundle
 from sensorbench.app.bundle import summary_at
 from sensorbench.app.remeasured import remeasured_in
-from sensorbench.benchmarks.comparison import gather
+from sensorbench.benchmarks.comparison import gather, has_several_datasets
 from sensorbench.bundles import verify_unpacked
 from sensorbench.errors import FailedError, UsageError
 from sensorbench.results.bundle import BUNDLE_SUFFIX, RESULTS_PART, unpack
@@ -33,14 +33,17 @@ def read_evidence(places: Sequence[Path]) -> list[EvidenceBundle]:
         bundle = read_evidence_bundle(file, name=str(file), is_own=True)
         if bundle is None:
             raise UsageError(
-                f"--evidence {file}: its results have no layouts to recommend; expected a bundle of `run` or `study run`"
+                f"--evidence {file}: its results have no layouts to recommend, or several datasets; expected a bundle of `run`, or of "
+                "`study run` with one dataset"
             )
         found.append(bundle)
     return found
 
 
 def read_evidence_bundle(file: Path, *, name: str, is_own: bool) -> EvidenceBundle | None:
-    """What a bundle measured, after it was verified; None for results of a kind without layouts. Raises UsageError, FailedError."""
+    """What a bundle measured, after it was verified; None for results of a kind without layouts, and of several datasets. Raises UsageError,
+    FailedError.
+    """
     with tempfile.TemporaryDirectory(prefix="sensorbench-evidence-") as work:
         folder = Path(work)
         index, wrong = unpack(file, folder)
@@ -49,7 +52,10 @@ def read_evidence_bundle(file: Path, *, name: str, is_own: bool) -> EvidenceBund
         verification = verify_unpacked(folder, index, wrong, summary_at, remeasured_in)
         if not verification.is_sound:
             raise FailedError(f"{file} is rejected: {verification.problems[0]}; `sensorbench verify` names all that is wrong")
-        return EvidenceBundle(name, hashlib.sha256(file.read_bytes()).hexdigest(), gather(folder / RESULTS_PART), is_own)
+        results = folder / RESULTS_PART
+        if has_several_datasets(results):
+            return None
+        return EvidenceBundle(name, hashlib.sha256(file.read_bytes()).hexdigest(), gather(results), is_own)
 
 
 def _files(place: Path) -> Iterable[Path]:

@@ -62,7 +62,11 @@ def backpressure(of: BatchedLoad) -> str:
     """
     rate, last_lag_s = of["rate"] or 0.0, of.get("last_lag_s", 0.0)
     retries = of.get("retries", 0)
-    again = f" The driver sent writes again {formatting.counted(retries, 'time')}, because nodes were busy or away." if retries else ""
+    again = (
+        f" The driver sent writes again {formatting.counted(retries, 'time')}, because nodes were busy or away."
+        if retries
+        else ""
+    )
     taken = _rate_of(of)
     if last_lag_s <= _KEPT_UP * of["batch_rows"] / rate:
         return (
@@ -78,10 +82,13 @@ def backpressure(of: BatchedLoad) -> str:
 def _levels(found: Mapping[str, BatchedLoad]) -> list[Text]:
     """What default levels rest on, once for all variants of a database."""
     bases = {level["basis"]: level["source"] for of in found.values() for level in of.get("default_levels", [])}
-    return [
-        Text(["Default levels of ", basis, *([" (", Piece("source", href=source), ")"] if source else []), "."], "note")
-        for basis, source in bases.items()
-    ]
+    notes = []
+    for basis, source in bases.items():
+        line: list[Line] = ["Default levels of ", basis]
+        if source:
+            line += [" (", Piece("source", href=source), ")"]
+        notes.append(Text([*line, "."], "note"))
+    return notes
 
 
 def _rate_of(of: BatchedLoad) -> float | None:

@@ -12,7 +12,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -37,7 +37,6 @@ MAX_BYTES = 4 << 30
 MAX_RATIO = 300
 _SMALL_BYTES = 1 << 20
 _EPOCH = (1980, 1, 1, 0, 0, 0)
-_STORED = {".parquet"}
 _AT_ONCE = 1 << 20
 
 
@@ -120,7 +119,8 @@ def write_bundle(path: Path, entries: Mapping[str, Content]) -> None:
             entry = zipfile.ZipInfo(name, _EPOCH)
             entry.create_system = 3
             entry.external_attr = (stat.S_IFREG | 0o644) << 16
-            entry.compress_type = zipfile.ZIP_STORED if PurePosixPath(name).suffix in _STORED else zipfile.ZIP_DEFLATED
+            # Also Parquet files, whose footers are most of many short runs.
+            entry.compress_type = zipfile.ZIP_DEFLATED
             with archive.open(entry, "w", force_zip64=True) as into, _opened_content(entries[name]) as content:
                 shutil.copyfileobj(content, into, _AT_ONCE)
 

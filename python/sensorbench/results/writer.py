@@ -59,7 +59,6 @@ Model = TypeVar("Model", bound=BaseModel)
 SEGMENTS_FOLDER = "segments"
 RUNS_FOLDER = "runs"
 HISTOGRAM_FILE = "histograms.hlog"
-ROWS_A_PART = 1_000_000
 # Readers that take some operations at a time read a group of rows as a whole.
 ROWS_A_GROUP = 125_000
 # Columns whose values rise from row to row, or nearly so: they are written by their differences, which takes a fraction of the space.
@@ -160,15 +159,15 @@ class RunWriter:
 
 
 def joined_tables(files: list[Path]) -> Iterator[pa.Table]:
-    """The rows of segments, some of them at a time: as many as make a good part of a Parquet file."""
-    waiting: list[pa.Table] = []
+    """The rows of segments, some of them at a time: whole groups of a Parquet file, and at last what is left."""
+    waiting = pq.read_schema(files[0]).empty_table()
     for file in files:
-        waiting.append(pq.read_table(file))
-        if sum(table.num_rows for table in waiting) >= ROWS_A_PART:
-            yield pa.concat_tables(waiting)
-            waiting = []
-    if waiting:
-        yield pa.concat_tables(waiting)
+        waiting = pa.concat_tables([waiting, pq.read_table(file)])
+        if whole := waiting.num_rows - waiting.num_rows % ROWS_A_GROUP:
+            yield waiting.slice(0, whole)
+            waiting = waiting.slice(whole)
+    if waiting.num_rows:
+        yield waiting
 
 
 def joined_logs(logs: Iterable[str]) -> Iterator[str]:

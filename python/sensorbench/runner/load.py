@@ -16,6 +16,7 @@ from sensorbench.results.described import (
     BatchedLoad,
     LoadedPart,
     LoadedTable,
+    LoaderReport,
     LoadProgress,
     LoadReport,
     SizeReport,
@@ -86,6 +87,87 @@ class _Progress:
             self.noted.append({"time_s": time.time(), "elapsed_s": elapsed_s, "rows": rows})
 
 
+@dataclass(frozen=True)
+class _RowsIn:
+    """Tables that were loaded, and what the way in which that was done reports besides."""
+
+    tables: list[LoadedTable]
+    loader: LoaderReport | None = None
+    batched: BatchedLoad | None = None
+
+
+@dataclass(frozen=True)
+class _Loading:
+    """The ways in which the rows of a variant get into its tables. `targets` are those that load at the same time; `sized` is asked for the size."""
+
+    variant: Variant
+    targets: Sequence[Target]
+    sized: Target
+    tables: list[PreparedTable]
+    order: LoadOrder
+    task: Task
+    guard: MemoryGuard
+    progress: _Progress
+
+    def load(self, generators: LoadGenerators | None) -> _RowsIn:
+        """Loads in the way that variant and order ask for; `generators` share it where there are some."""
+        if self.variant.target.loader:
+            return self._by_tool()
+        if self.order.batches is not None:
+            return self._in_batches(self.order.batches)
+        return self._by_driver() if generators is None else self._by_generators(generators)
+
+    def _by_tool(self) -> _RowsIn:
+        went = load_by_tool(self.variant, self.targets[0], self.tables, self.task, self.guard)
+        return _RowsIn(went.tables, loader=went.loader)
+
+    def _in_batches(self, batches: WriteBatches) -> _RowsIn:
+        loader = BatchLoader(self.targets, batches, lambda: known_size(self.sized)["total_bytes"], self._note)
+        loaded = [loader.load(table) for table in self.tables]
+        known = recommended_for(self.variant.target.database.name, self.variant.target.database.dialect)
+        return _RowsIn(loaded, batched=loader.report(known.rows if known is not None else None))
+
+    def _by_driver(self) -> _RowsIn:
+        target, *others = self.targets
+        loaded: list[LoadedTable] = []
+        for table in self.tables:
+            _log.info("%s: load %s, %s rows", self.variant.id, table.table, f"{table.rows:,}")
+            load = target.load(table.table, table.open(), with_targets=others, batch_rows=self.order.batch_rows)
+            wait_for(load, _rows(loaded), self.task, self.guard, self.progress.note)
+            loaded.append(_loaded(table, json.loads(load.result())))
+        return _RowsIn(loaded)
+
+    def _by_generators(self, generators: LoadGenerators) -> _RowsIn:
+        loaded: list[LoadedTable] = []
+        count, table = generators.count, self.tables[0].table if self.tables else ""
+        try:
+            with shared_load(
+                self.targets[0], count, generators.on, batch_rows=self.order.batch_rows, sends_parts=not generators.are_here
+            ) as load:
+                for prepared in self.tables:
+                    table = prepared.table
+                    _log.info("%s: load %s, %s rows, by %s load generators", self.variant.id, table, f"{prepared.rows:,}", count)
+                    whole, each = load.load(prepared, lambda rows: self._note(_rows(loaded) + rows))
+                    entry = _loaded(prepared, whole)
+                    entry["generators"] = each
+                    loaded.append(entry)
+        except LostGeneratorError as error:
+            raise FailedError(
+                f"{self.variant.id}, table {table}: {error}; the load has failed, and none of its rows are sent again; load anew with --resume or --replace"
+            ) from None
+        return _RowsIn(loaded)
+
+    def _note(self, rows: int) -> None:
+        """Notes how many rows of all tables are in."""
+        self.guard.check(rows)
+        self.task.advance_to(rows, f"{rows:,} rows")
+        self.progress.note(rows)
+
+
+def _rows(loaded: Sequence[LoadedTable]) -> int:
+    return sum(entry["rows"] for entry in loaded)
+
+
 def fingerprint_of(data: str, schema: DriverSchema, variant: Variant) -> str:
     """A digest that changes when anything about what lies at a target does; `data` is the fingerprint of the dataset."""
     what = json.dumps(
@@ -128,29 +210,22 @@ def load_variant(
         reporter.say(f"  {undivided}")
     before = _snapshot(variant, target) if with_snapshot else None
     target.create(json.dumps(schema), noted(fingerprint, "loading"), intent=claim.intent, owner=claim.owner.to_json())
-    others = [variant.engine_target() for _ in range(order.writers - 1)]
-    for other in others:
+
+    def another() -> Target:
+        other = variant.engine_target()
         other.attach(json.dumps(schema), intent="resume", owner=claim.owner.to_json())
+        return other
+
+    others = [another() for _ in range(order.writers - 1)]
+    # A target does one thing at a time: where it loads, asking it for the size would wait for the last batch.
+    sized = another() if order.batches is not None and not variant.target.database.embedded else target
     rows = sum(table.rows for table in tables)
     guard, memory = MemoryGuard(variant, rows), memory_watch(variant, target.url)
     with reporter.task(f"loading {variant.id}", total=rows) as task, memory.watching():
         progress = _Progress(variant.id, rows, order.period_s, order.limit_s)
-        went = load_by_tool(variant, target, tables, task, guard) if variant.target.loader else None
-        batched: BatchedLoad | None = None
-        if went:
-            loaded = went.tables
-        elif order.batches is not None:
-            sized = target
-            if not variant.target.database.embedded:
-                # A target does one thing at a time: where it loads, asking it for the size would wait for the last batch.
-                sized = variant.engine_target()
-                sized.attach(json.dumps(schema), intent="resume", owner=claim.owner.to_json())
-            loaded, batched = _load_in_batches(variant, [target, *others], sized, tables, task, guard, order.batches, progress)
-        elif generators.count > 1 and undivided is None:
-            loaded = _load_by_generators(variant, target, generators, tables, task, guard, order.batch_rows, progress)
-        else:
-            loaded = _load_by_driver(variant, [target, *others], tables, task, guard, order.batch_rows, progress)
-        load_s = sum(entry["duration_s"] for entry in loaded)
+        loading = _Loading(variant, [target, *others], sized, tables, order, task, guard, progress)
+        went = loading.load(generators if generators.count > 1 and undivided is None else None)
+        load_s = sum(entry["duration_s"] for entry in went.tables)
         task.advance_to(rows, "settling")
         start_s = time.monotonic()
         _log.info("%s: settle", variant.id)
@@ -166,7 +241,7 @@ def load_variant(
     there = readings if counted == rows else round(readings * counted / rows)
     report: LoadReport = {
         "variant": variant.id,
-        "tables": loaded,
+        "tables": went.tables,
         "rows": counted,
         "readings": there,
         "load_s": load_s,
@@ -178,7 +253,7 @@ def load_variant(
         "description": json.loads(target.describe()),
         "schema_sha256": new_checksum_of(variant.schema.path),
     }
-    if went:
+    if went.loader is not None:
         report["loader"] = went.loader
     if counted < rows:
         report["rows_sent"] = rows
@@ -188,52 +263,11 @@ def load_variant(
         report["undivided"] = undivided
     if progress.noted:
         report["progress"] = progress.noted
-    if batched is not None:
-        report["batched"] = batched
+    if went.batched is not None:
+        report["batched"] = went.batched
     if (used := memory.report()) is not None:
         report["memory"] = used
     return report
-
-
-def _load_by_driver(
-    variant: Variant,
-    workers: Sequence[Target],
-    tables: list[PreparedTable],
-    task: Task,
-    guard: MemoryGuard,
-    batch_rows: int | None,
-    progress: _Progress,
-) -> list[LoadedTable]:
-    target, *others = workers
-    loaded: list[LoadedTable] = []
-    for table in tables:
-        _log.info("%s: load %s, %s rows", variant.id, table.table, f"{table.rows:,}")
-        load = target.load(table.table, table.open(), with_targets=others, batch_rows=batch_rows)
-        wait_for(load, sum(entry["rows"] for entry in loaded), task, guard, progress.note)
-        went: LoadedPart = json.loads(load.result())
-        loaded.append(_loaded(table, went))
-    return loaded
-
-
-def _load_in_batches(
-    variant: Variant,
-    targets: Sequence[Target],
-    sized: Target,
-    tables: list[PreparedTable],
-    task: Task,
-    guard: MemoryGuard,
-    batches: WriteBatches,
-    progress: _Progress,
-) -> tuple[list[LoadedTable], BatchedLoad]:
-    def note(rows: int) -> None:
-        guard.check(rows)
-        task.advance_to(rows, f"{rows:,} rows")
-        progress.note(rows)
-
-    loader = BatchLoader(targets, batches, lambda: known_size(sized)["total_bytes"], note)
-    loaded = [loader.load(table) for table in tables]
-    known = recommended_for(variant.target.database.name, variant.target.database.dialect)
-    return loaded, loader.report(known.rows if known is not None else None)
 
 
 def _loaded(table: PreparedTable, went: LoadedPart) -> LoadedTable:
@@ -247,45 +281,6 @@ def _loaded(table: PreparedTable, went: LoadedPart) -> LoadedTable:
         "batch_s": went["batch_s"],
         "retries": went.get("retries", 0),
     }
-
-
-def _load_by_generators(
-    variant: Variant,
-    target: Target,
-    generators: LoadGenerators,
-    tables: list[PreparedTable],
-    task: Task,
-    guard: MemoryGuard,
-    batch_rows: int | None,
-    progress: _Progress,
-) -> list[LoadedTable]:
-    loaded: list[LoadedTable] = []
-    table = tables[0].table if tables else ""
-
-    def note(rows: int) -> None:
-        now_in = sum(entry["rows"] for entry in loaded) + rows
-        guard.check(now_in)
-        task.advance_to(now_in, f"{now_in:,} rows")
-        progress.note(now_in)
-
-    try:
-        with shared_load(
-            target, generators.count, generators.on, batch_rows=batch_rows, sends_parts=not generators.are_here
-        ) as load:
-            for prepared in tables:
-                table = prepared.table
-                _log.info(
-                    "%s: load %s, %s rows, by %s load generators", variant.id, table, f"{prepared.rows:,}", generators.count
-                )
-                whole, each = load.load(prepared, note)
-                entry = _loaded(prepared, whole)
-                entry["generators"] = each
-                loaded.append(entry)
-    except LostGeneratorError as error:
-        raise FailedError(
-            f"{variant.id}, table {table}: {error}; the load has failed, and none of its rows are sent again; load anew with --resume or --replace"
-        ) from None
-    return loaded
 
 
 def _log_statements(variant: Variant, schema: DriverSchema) -> None:

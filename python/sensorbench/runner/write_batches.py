@@ -79,7 +79,7 @@ def chosen_batches(spec: "VariantSpec", key: str, text: str) -> tuple[WriteBatch
     number = _recommended(spec, key, known) if text == RECOMMENDED else _number(key, text)
     if key == WRITE_RATE:
         return replace(batches, rate=float(number)), str(number)
-    return replace(batches, **{"rows" if key == BATCH_ROWS else "writers": number}), str(number)
+    return replace(batches, rows=number) if key == BATCH_ROWS else replace(batches, writers=number), str(number)
 
 
 def default_levels(spec: "VariantSpec", key: str) -> DefaultLevels:

@@ -309,7 +309,9 @@ class SchemaRetention(toml_file.FileModel):
         if (self.expire is None) != (self.ages_from == "write"):
             raise ValueError('expire: expected it, or ages_from = "write", where the database expires readings by itself')
         if self.ages_from == "write" and self.rollup_rows is not None:
-            raise ValueError("rollup_rows: expected none where ages count from the write: which readings a rollup had is not known then")
+            raise ValueError(
+                "rollup_rows: expected none where ages count from the write: which readings a rollup had is not known then"
+            )
         return self
 
     @model_validator(mode="after")

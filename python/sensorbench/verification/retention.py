@@ -127,7 +127,9 @@ def expire(accounts: duckdb.DuckDBPyConnection, key: str, time: str, retained: R
         ages = {"before": life.written_ns(may_expire_s), "gone": life.written_ns(-_MARGIN_S)}
         accounts.execute(_EXPIRE.format(aging=aging), ages)
     elif retained is None or retained.before is None:
-        accounts.execute("CREATE OR REPLACE TEMP VIEW expected AS SELECT *, false AS is_expired, false AS may_be_gone FROM admitted")
+        accounts.execute(
+            "CREATE OR REPLACE TEMP VIEW expected AS SELECT *, false AS is_expired, false AS may_be_gone FROM admitted"
+        )
     else:
         gone = retained.before - timedelta(microseconds=retained.grace_us)
         accounts.execute(_EXPIRE.format(aging=_BY_TIME.format(time=time)), {"before": retained.before, "gone": gone})

@@ -1,4 +1,4 @@
-from .candidates import Gathered, by_reason, candidates_of, gather
+from .candidates import Gathered, by_reason, candidates_of, gather, has_several_datasets
 from .estimate import estimate_comparisons, found_of, run_cost
 from .pilot import run_pilot
 from .piloted import Pilot
@@ -20,6 +20,7 @@ __all__ = [
     "estimate_comparisons",
     "found_of",
     "gather",
+    "has_several_datasets",
     "plan_comparison",
     "run_cost",
     "run_pilot",

@@ -51,6 +51,14 @@ def _some(names: Sequence[str]) -> str:
     return f"{', '.join(names[:MAX_NAMED])}{more}"
 
 
+def has_several_datasets(folder: Path) -> bool:
+    """Whether a folder has results of several datasets, which cannot be gathered together."""
+    if not is_series(folder):
+        return False
+    series = read_series(folder).plan
+    return series.of == "datasets" and len(series.parts) > 1
+
+
 def gather(folder: Path) -> Gathered:
     """The candidates of a folder of results: of an experiment, of a study, or of all parts of one. Raises UsageError when
     nothing was measured there.
@@ -73,7 +81,7 @@ def _read(folder: Path) -> tuple[dict[str, ComparisonResult], list[str]]:
     if not is_series(folder):
         return {"": read_comparison(folder)}, []
     series, begun = read_series(folder).plan, parts_with_results(folder)
-    if series.of == "datasets" and len(series.parts) > 1:
+    if has_several_datasets(folder):
         places = ", ".join(str(folder / part) for part in series.parts.values())
         raise UsageError(f"{folder}: results of several datasets, which are not compared; name one of {places}")
     if not begun:
