@@ -56,6 +56,8 @@ class SilentServer:
             self.has_interrupted = True
             os.kill(os.getpid(), signal.SIGINT)
             self.has_hung_up = not self._closed.wait(SILENT_S)
+            # It refuses the next hosts of the URL, too.
+            self._server.shutdown(socket.SHUT_RDWR)
 
 
 @contextmanager
