@@ -90,5 +90,10 @@ def interrupted_while_they_connect(
 
 def own_processes() -> list[psutil.Process]:
     """The load generators of this process, and of its hosts."""
-    children = psutil.Process().children(recursive=True)
-    return [child for child in children if "sensorbench.runner.generators.worker" in child.cmdline()]
+    found = []
+    for child in psutil.Process().children(recursive=True):
+        # It may end meanwhile.
+        with suppress(psutil.NoSuchProcess):
+            if "sensorbench.runner.generators.worker" in child.cmdline():
+                found.append(child)
+    return found

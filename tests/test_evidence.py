@@ -192,7 +192,7 @@ def test_only_one_measures_at_a_time_and_not_with_low_priority(tmp_path: Path, m
 
 
 # Burns half a second of CPU in a process that leaves the tree of the command, as servers do, and ends before it.
-SERVER = """
+SERVER = r"""
 import os, subprocess, sys, time
 burn = "import time\nwhile time.process_time() < 0.5: pass"
 if not (child := os.fork()):

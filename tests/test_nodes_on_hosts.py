@@ -165,7 +165,14 @@ def test_a_signal_reaches_the_process_on_its_host(hosts: list[ProcessHost]) -> N
     ring(2)
     notes: list[str] = []
     stopped = process_of(find_instance("ring"), 2)
-    carry_out(Change("pause", away_s=0.2), LabNodes("ring"), lambda note: notes.append(f"{note} ({stopped.status()})"))
+
+    def note(text: str) -> None:
+        if "stands still" in text:
+            # A signal that was sent takes effect when the process is next scheduled.
+            assert wait_until(lambda: stopped.status() == psutil.STATUS_STOPPED, timeout_s=10.0, every_s=0.01)
+        notes.append(f"{text} ({stopped.status()})")
+
+    carry_out(Change("pause", away_s=0.2), LabNodes("ring"), note)
     assert "node 2 stands still (stopped)" in notes
     assert stopped.status() != psutil.STATUS_STOPPED
     carry_out(Change("kill", away_s=0.1), LabNodes("ring"), notes.append)

@@ -361,8 +361,16 @@ def test_claims_are_judged_where_they_belong(whole: Path) -> None:
         "P-8": {"wide in part read": "fjall-by_sensor", "wide in part write": "fjall-by_sensor"},
     }
     assert [cell["name"] for cell in claims["P-2"]["cells"]] == ["peaks", "readings"]
-    of_parts = {name: [claim["id"] for claim in summary_of(whole / name)["claims"]] for name in ("read", "write", "days")}
-    assert of_parts == {"read": ["P-1", "P-4"], "write": ["P-4"], "days": ["P-4", "P-5", "P-9"]}
+    of_parts = {
+        name: {claim["id"]: claim["reason"] for claim in summary_of(whole / name)["claims"]} for name in ("read", "write", "days")
+    }
+    assert all(reasons.keys() == claims.keys() for reasons in of_parts.values())
+    # A part judges what is about it alone, or about none; it says what the others are about.
+    own = {
+        name: [claim for claim, reason in reasons.items() if "this is part" not in reason] for name, reasons in of_parts.items()
+    }
+    assert own == {"read": ["P-1", "P-4", "P-9"], "write": ["P-4", "P-9"], "days": ["P-4", "P-5", "P-9"]}
+    assert of_parts["days"]["P-1"] == "it is about part read; this is part days"
 
 
 def summary_in(result: ComparisonResult) -> ComparisonSummary:
@@ -466,7 +474,8 @@ def test_one_part_alone_is_no_series(cli: Cli, tmp_path: Path) -> None:
     summary = summary_of(out)
     assert summary["result"]["part"] == "read"
     assert [variant["id"] for variant in summary["variants"]] == ["sqlite-natural"]
-    assert [claim["id"] for claim in summary["claims"]] == ["P-1", "P-4"]
+    own = [claim["id"] for claim in summary["claims"] if "this is part read" not in claim["reason"]]
+    assert (len(summary["claims"]), own) == (9, ["P-1", "P-4", "P-9"])
     page = (out / "report.html").read_text(encoding="utf-8")
     assert "study small-parts, part read" in page
     assert "<h1>Small parts: Reading</h1>" in page
