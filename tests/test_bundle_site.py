@@ -14,7 +14,7 @@ import pytest
 
 from sensorbench.bundles import Evidence, trust_of
 from sensorbench.report.site import SiteMarker
-from sensorbench.report.site_data import PricePerHour
+from sensorbench.report.site_data import PricePerHour, machine_of
 from sensorbench.results.bundle import read_entry, read_index
 from sensorbench.results.manifest import now
 from sensorbench.results.summary.comparison import ComparisonSummary
@@ -83,6 +83,15 @@ def test_trust_labels_follow_their_rules(study_bundle: Path) -> None:
         assert (trust.label, why in trust.why) == ("own run", True), trust
     assert not trust_of(own, [], today + timedelta(days=360)).is_stale
     assert trust_of(own, [], today + timedelta(days=370)).is_stale
+
+
+@pytest.mark.parametrize(
+    ("processors", "allowed", "expected"),
+    [(2, 2, "Z80, 2 CPUs, 64.0 kB"), (4, 1, "Z80, 4 CPUs (client on 1), 64.0 kB"), (1, 1, "Z80, 1 CPU, 64.0 kB")],
+)
+def test_a_machine_has_all_of_its_processors(study_bundle: Path, processors: int, allowed: int, expected: str) -> None:
+    of_machine = {"processor": "Z80", "processors": processors, "processors_allowed": allowed, "memory_bytes": 64_000}
+    assert machine_of(evidence_of(study_bundle).summary.model_copy(update={"environment": of_machine})) == expected
 
 
 def data_of(site: Path) -> dict[str, Any]:

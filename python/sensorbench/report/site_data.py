@@ -254,10 +254,12 @@ def machine_of(summary: Summary[Any]) -> str:
     """The machine in a few words."""
     environment = summary.environment
     memory = environment.get("memory_bytes")
-    cpus = environment.get("processors_allowed") or environment.get("processors")
-    return ", ".join(
-        filter(None, [environment.get("processor"), f"{cpus} CPUs" if cpus else "", formatting.size(memory) if memory else ""])
-    )
+    cpus, of_client = environment.get("processors"), environment.get("processors_allowed")
+    shown = formatting.counted(cpus, "CPU") if cpus else ""
+    # A client that is kept to some of them leaves the others to servers.
+    if shown and of_client and of_client < cpus:
+        shown += f" (client on {of_client})"
+    return ", ".join(filter(None, [environment.get("processor"), shown, formatting.size(memory) if memory else ""]))
 
 
 def site_comparison(
