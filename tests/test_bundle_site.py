@@ -91,7 +91,7 @@ def test_trust_labels_follow_their_rules(study_bundle: Path) -> None:
 )
 def test_a_machine_has_all_of_its_processors(study_bundle: Path, processors: int, allowed: int, expected: str) -> None:
     of_machine = {"processor": "Z80", "processors": processors, "processors_allowed": allowed, "memory_bytes": 64_000}
-    assert machine_of(evidence_of(study_bundle).summary.model_copy(update={"environment": of_machine})) == expected
+    assert machine_of(evidence_of(study_bundle).summaries["."].model_copy(update={"environment": of_machine})) == expected
 
 
 def data_of(site: Path) -> dict[str, Any]:
