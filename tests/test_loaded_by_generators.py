@@ -46,9 +46,15 @@ def test_why_one_process_loaded_is_said_in_the_place_of_parts() -> None:
     alone = figures([]).model_copy(update={"undivided": "a-b is loaded by one process, because its database has one writer"})
     loads = {"a-b": alone, "c": figures([(100, 1.0), (100, 1.0)])}
     why = " is loaded by one process, because its database has one writer"
-    assert loaded_lines(loads)[0] == f"a · b{why}"
+    assert loaded_lines(loads)[-1] == f"a · b{why}"
     (text,) = loaded_by_generators({"a-b": alone}, ["a-b", "not loaded"])
     assert text == Text([Piece("a · b", "strong"), f"{why}."], "note")
+    # The same reason of several is said once.
+    other = alone.model_copy(update={"undivided": "d is loaded by one process, because its database has one writer"})
+    assert loaded_lines({"a-b": alone, "d": other}) == [f"a · b, d: each{why}"]
+    assert loaded_by_generators({"a-b": alone, "d": other}, ["a-b", "d"]) == [
+        Text([Piece("a · b, d", "strong"), f": each{why}."], "note")
+    ]
     # With others that were shared, the table is before it.
     table, _, last = loaded_by_generators(loads, ["a-b", "c"])
     assert isinstance(table, Table)

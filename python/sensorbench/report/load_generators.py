@@ -49,9 +49,8 @@ def loaded_by_generators(loads: Mapping[str, LoadFigures], variant_ids: Sequence
     there was one load generator.
     """
     undivided = [
-        Text([Piece(formatting.variant(variant), "strong"), f"{why}."], "note")
-        for variant in variant_ids
-        if variant in loads and (why := _why_undivided(variant, loads[variant]))
+        Text([Piece(", ".join(names), "strong"), f"{_of_each(names)}{why}."], "note")
+        for why, names in _undivided({variant: loads[variant] for variant in variant_ids if variant in loads}).items()
     ]
     rows: list[list[Line]] = [
         ["" if place else formatting.variant(variant), share.number, share.host, share.rows, share.duration_s, share.rows_per_s]
@@ -77,21 +76,29 @@ def loaded_by_generators(loads: Mapping[str, LoadFigures], variant_ids: Sequence
 
 
 def loaded_lines(loads: Mapping[str, LoadFigures]) -> list[str]:
-    """What each load generator loaded, a line for each variant that several loaded, or could not, for the answer of a command."""
-    lines = []
-    for variant, load in loads.items():
-        if shares := loaded_shares(load):
-            lines.append(f"{formatting.variant(variant)}: {_in_line(shares)}")
-        elif why := _why_undivided(variant, load):
-            lines.append(f"{formatting.variant(variant)}{why}")
-    return lines
-
-
-def _why_undivided(variant: str, load: LoadFigures) -> str:
-    """Why load generators did not share a load: a sentence without the variant, which it begins with in the results. Empty where they did, or
-    there was one.
+    """What each load generator loaded, a line for each variant that several loaded, and why others were loaded by one process, for the answer of a
+    command.
     """
-    return (load.undivided or "").removeprefix(variant)
+    shares = [
+        f"{formatting.variant(variant)}: {_in_line(of_variant)}"
+        for variant, load in loads.items()
+        if (of_variant := loaded_shares(load))
+    ]
+    return shares + [f"{', '.join(names)}{_of_each(names)}{why}" for why, names in _undivided(loads).items()]
+
+
+def _undivided(loads: Mapping[str, LoadFigures]) -> dict[str, list[str]]:
+    """The variants whose load load generators did not share, by the reason: a sentence without the variant, which it begins with in the results."""
+    found: dict[str, list[str]] = {}
+    for variant, load in loads.items():
+        if load.undivided:
+            found.setdefault(load.undivided.removeprefix(variant), []).append(formatting.variant(variant))
+    return found
+
+
+def _of_each(names: Sequence[str]) -> str:
+    """What makes the sentence about one variant one about several."""
+    return ": each" if len(names) > 1 else ""
 
 
 def _in_line(shares: Sequence[LoadedShare]) -> str:
