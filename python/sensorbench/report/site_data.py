@@ -257,7 +257,7 @@ def machine_of(summary: Summary[Any]) -> str:
     cpus, of_client = environment.get("processors"), environment.get("processors_allowed")
     shown = formatting.counted(cpus, "CPU") if cpus else ""
     # A client that is kept to some of them leaves the others to servers.
-    if shown and of_client and of_client < cpus:
+    if cpus and of_client and of_client < cpus:
         shown += f" (client on {of_client})"
     return ", ".join(filter(None, [environment.get("processor"), shown, formatting.size(memory) if memory else ""]))
 
