@@ -22,7 +22,7 @@ from sensorbench.results.traffic import (
 from sensorbench.traffic.trace import Trace, read_trace, statements_file
 from sensorbench.traffic.workbench import workbench_on_disk
 
-_MEMORY = "768MB"
+_MEMORY = "256MB"
 # Windows of the index of dispersion (s), and how many a trace must have of a length for it to say something.
 _WINDOWS_S = (0.01, 0.1, 1.0, 10.0, 60.0, 600.0)
 _MIN_WINDOWS = 10
