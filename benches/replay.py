@@ -28,8 +28,8 @@ from sensorbench.runner import timer_lag_s
 
 SERVERS = ("postgresql", "mariadb", "cassandra")
 RECORDED_S = 20.0
-# The lag of timers varies from look to look: so many are taken before a replay and as many after it, and their median counts.
-LOOKS, LOOK_S = 3, 5.0
+# The lag of timers varies: it is measured so often before a replay and as often after it, and the median counts.
+REPEATS, REPEAT_S = 3, 5.0
 COLUMNS = (
     "target",
     "statements",
@@ -58,22 +58,22 @@ def run(*words: object) -> resource.struct_rusage:
     return usage
 
 
-def looks() -> list[float]:
-    """How late timers are on this machine at p99, in s, by several looks."""
-    return [timer_lag_s(LOOK_S) for _ in range(LOOKS)]
+def timer_lags_s() -> list[float]:
+    """How late timers are on this machine at p99, in s, measured several times."""
+    return [timer_lag_s(REPEAT_S) for _ in range(REPEATS)]
 
 
 def measured(recorded: Path, target: str, shown: str, statements: int) -> list[str]:
     """The figures of a replay at a target, a text for each column."""
     with tempfile.TemporaryDirectory(prefix="sensorbench-replay-", dir="/var/tmp") as name:
         folder = Path(name)
-        usage, timers_s = {}, looks()
+        usage, timers_s = {}, timer_lags_s()
         for size, count in (("small", statements // 100), ("large", statements)):
             tile_trace(recorded, folder / size, count)
             out = folder / f"{size}-out"
             usage[size] = run("traffic", "replay", folder / size, target, "--allow-writes", "--out", out, "--no-open", "--quiet")
         summary = json.loads((folder / "large-out" / "summary.json").read_text(encoding="utf-8"))["result"]
-        timers_s += looks()
+        timers_s += timer_lags_s()
         log = pq.read_table(
             folder / "large-out" / "runs" / "001" / "operations.parquet", columns=["intended_start_ns", "start_ns"]
         )
