@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -134,6 +134,10 @@ def run_counted(command: Sequence[str], output: BinaryIO) -> Ended:
     reaped = 0
     while reaped != process.pid:
         reaped, status = os.waitpid(-1, 0)
+    # What ended at the same time is the command's, too.
+    with suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
     # `Popen` must not wait for a process that is gone.
     process.returncode = os.waitstatus_to_exitcode(status)
     others_s = (_machine_cpu_s() - busy_s) - (_reaped_cpu_s() - own_s)
