@@ -16,6 +16,7 @@ from sensorbench.benchmarks.comparison.measured_rates import MeasuredComparison,
 from sensorbench.benchmarks.comparison.summary import summarise
 from sensorbench.errors import UsageError
 from sensorbench.results import ComparisonResult, read_comparison
+from sensorbench.results.planned import PlannedSeries
 from sensorbench.results.series import is_series, parts_with_results, read_series
 from sensorbench.results.summary.comparison import ComparisonSummary
 from sensorbench.runner import databases
@@ -53,9 +54,10 @@ def _some(names: Sequence[str]) -> str:
 
 def has_several_datasets(folder: Path) -> bool:
     """Whether a folder has results of several datasets, which cannot be gathered together."""
-    if not is_series(folder):
-        return False
-    series = read_series(folder).plan
+    return is_series(folder) and _is_of_several_datasets(read_series(folder).plan)
+
+
+def _is_of_several_datasets(series: PlannedSeries) -> bool:
     return series.of == "datasets" and len(series.parts) > 1
 
 
@@ -81,7 +83,7 @@ def _read(folder: Path) -> tuple[dict[str, ComparisonResult], list[str]]:
     if not is_series(folder):
         return {"": read_comparison(folder)}, []
     series, begun = read_series(folder).plan, parts_with_results(folder)
-    if has_several_datasets(folder):
+    if _is_of_several_datasets(series):
         places = ", ".join(str(folder / part) for part in series.parts.values())
         raise UsageError(f"{folder}: results of several datasets, which are not compared; name one of {places}")
     if not begun:
