@@ -90,7 +90,7 @@ statement = "SELECT site, zone, sensor, start, n, low, high, total FROM buckets"
 """
 
 RIGHT = {"before": ":before", "conflict": "REPLACE", "wrong": "", "grace": ""}
-# As a time to live does it, which goes by the clock of the wall.
+# As a time to live does it, which goes by the wall clock.
 BY_CLOCK = "CAST(unixepoch('subsec') * 1000000 AS INTEGER) - :age * 1000"
 HOUR_OF_GRACE = 'grace = "1 hour"'
 PLANTED = {

@@ -147,7 +147,7 @@ def _notes(summary: ComparisonSummary) -> list[Text]:
         if retention.ttl_s is not None:
             notes.append(
                 Text(
-                    f"{formatting.variant(variant)}: readings expire {formatting.duration(retention.ttl_s)} after their write, by the clock of the wall. What was "
+                    f"{formatting.variant(variant)}: readings expire {formatting.duration(retention.ttl_s)} after their write, by the wall clock. What was "
                     "loaded before the run stays. Readings of about that age when they were read are neither kept nor expired here.",
                     "note",
                 )

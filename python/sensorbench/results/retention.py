@@ -34,9 +34,9 @@ class RetentionEvent:
     """One thing that was done beside a run, or seen there.
 
     Attributes:
-        kind: `size`, `rollup`, `expire`; or `clock`, a moment at which the clock of the wall was read.
+        kind: `size`, `rollup`, `expire`; or `clock`, a moment at which the wall clock was read.
         start_ns, end_ns: on the clock of the run.
-        time_us: the time of the readings at which it was to be done; of `clock`, what the clock of the wall said; None of a size.
+        time_us: the time of the readings at which it was to be done; of `clock`, what the wall clock said; None of a size.
         from_us, to_us: what was rolled up.
         before_us: what is older expired.
         is_last: whether it came after the run, when everything had arrived.

@@ -106,7 +106,7 @@ def checked_time_to_live_s(comparison: Comparison, variant: Variant) -> int | No
         return None
     if workload.schedule.rate is None:
         raise UsageError(
-            f"workload.retention: readings of {variant.id} expire so long after their write, by the clock of the wall; expected schedule.rate, by which "
+            f"workload.retention: readings of {variant.id} expire so long after their write, by the wall clock; expected schedule.rate, by which "
             "it is known how long a run takes"
         )
     ttl_s = time_to_live_s(retention, workload.planned_count / workload.schedule.rate)

@@ -241,7 +241,7 @@ class Tables(toml_file.FileModel):
 
 class RetentionStatement(WithStatement):
     """A statement that is executed beside a run. Its parameters are `from` and `to`, `before`, `width`, the interval of the rollup in µs, and `age`: how
-    old readings of `before` are by the clock of the wall, in ms, with `grace` more.
+    old readings of `before` are by the wall clock, in ms, with `grace` more.
     """
 
 
@@ -274,7 +274,7 @@ class SchemaRetention(toml_file.FileModel):
     )
     grace: Every | None = Field(
         default=None,
-        description="How much older than `:before` readings may still be there: for a time to live, which goes by the clock of the wall and so goes on after `:age` was computed. None if not given.",
+        description="How much older than `:before` readings may still be there: for a time to live, which goes by the wall clock and so goes on after `:age` was computed. None if not given.",
     )
     create: Statement = Field(
         default={},
@@ -286,7 +286,7 @@ class SchemaRetention(toml_file.FileModel):
     )
     ages_from: Literal["reading", "write"] = Field(
         default="reading",
-        description="What the age of a reading counts from: its own time, or its write. Those that count from the write expire by themselves, by the clock of the wall, `${ttl_s}` seconds after it, and there is no `expire`.",
+        description="What the age of a reading counts from: its own time, or its write. Those that count from the write expire by themselves, by the wall clock, `${ttl_s}` seconds after it, and there is no `expire`.",
     )
     expire: ExpireStatement | None = Field(
         default=None, description='Removes what is older than `:before`. Needed unless `ages_from = "write"`.'

@@ -17,11 +17,11 @@ from sensorbench.verification.answers import shown
 
 @dataclass(frozen=True)
 class TimeToLive:
-    """Readings expire by themselves, so long after their write, by the clock of the wall.
+    """Readings expire by themselves, so long after their write, by the wall clock.
 
     Attributes:
         ttl_s: how long after, in s. Databases count whole seconds.
-        offset_ns: the time on the clock of the run, less that on the clock of the wall.
+        offset_ns: the time on the clock of the run, less that on the wall clock.
 
     """
 

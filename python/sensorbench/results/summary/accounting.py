@@ -47,7 +47,7 @@ class RetentionAccounting(SummaryPart):
     before: str | None = Field(description="What is older must be gone; null where nothing was to expire by its own time.")
     ttl_s: int | None = Field(
         default=None,
-        description="How long after their write readings expire, by the clock of the wall; null where their own time counts.",
+        description="How long after their write readings expire, by the wall clock; null where their own time counts.",
     )
     expired: int = Field(description="Readings that must be gone, those of the dataset among them.")
     not_expired: int = Field(description="Of these, readings that are still there.")
