@@ -54,6 +54,19 @@ schema = "natural"
 mix = {{ get_sensor_data = 1 }}
 operations = 60
 """
+# A rate at which no operation begins in so short a warm-up.
+IDLE_WARMUP = """
+dataset = "beijing-air-quality"
+scale = 0.002
+[[target]]
+url = "sqlite"
+schema = "natural"
+[workload]
+mix = { get_sensor_data = 1 }
+schedule = { rate = 40, arrival = "poisson" }
+operations = 20
+warmup = "1ms"
+"""
 # Averages, which are compared within a tolerance, and more answers than have a reference.
 AVERAGES = """
 dataset = "tsbs-cpu-only:hosts=3,duration=13h"
@@ -282,6 +295,22 @@ def test_honest_bundles_are_sound(open_loop: Path, same_twice: Path, study_folde
         assert ended.json["is_sound"]
         assert ended.json["figures"] > 100
         assert "load times and rates" in ended.json["unverified"]
+
+
+def test_a_warmup_in_which_nothing_began_makes_no_run_hot(tmp_path_factory: pytest.TempPathFactory, tmp_path: Path) -> None:
+    """Its bundle is sound; that of the same results which say *hot* is not."""
+    experiment, results = tmp_path / "experiment.toml", tmp_path / "idle-warm-up"
+    experiment.write_text(IDLE_WARMUP, encoding="utf-8")
+    assert run_main(("run", experiment, "--no-open", "-q", "--out", results)) == 0
+    bundle = made_bundle(results, tmp_path_factory)
+    assert verify(bundle).is_sound
+
+    def as_hot(unpacked: Path) -> None:
+        for run in runs_in(unpacked):
+            edit_json(run / "manifest.json", lambda manifest: manifest.update(temperature="hot"))
+
+    problems = verify(forged(bundle, tmp_path, as_hot)).problems
+    assert {problem.check for problem in problems} == {"warm-up"}, problems
 
 
 def test_of_many_values_some_are_kept_for_all_variants_and_verified(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,12 +2,14 @@
 
 import json
 import re
+import shutil
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from sensorbench.app.reports import COMPARISON
 from sensorbench.benchmarks.comparison.summary import summarise
 from sensorbench.report import answer, parts
 from sensorbench.report.build import write_page
@@ -78,6 +80,21 @@ def test_the_answer_comes_first(text: str, summary: dict[str, Any]) -> None:
     headline = answer.headline(ComparisonSummary.model_validate(summary))
     assert "response time" in headline
     assert f'<p class="headline">{headline}</p>' in text
+
+
+def test_the_answer_is_shown_before_the_page_is_drawn_which_comes_in_any_case(study_folder: Path, tmp_path: Path) -> None:
+    """Whoever waits for a run has its answer first. A terminal that is gone (`| head`) costs nobody the page."""
+    folder = Path(shutil.copytree(study_folder, tmp_path / "copy", ignore=shutil.ignore_patterns("data", "charts", "report.html")))
+    seen: list[bool] = []
+
+    def show(summary: ComparisonSummary, page: Path) -> None:
+        seen.append(page.exists())
+        raise BrokenPipeError
+
+    with pytest.raises(BrokenPipeError):
+        COMPARISON.write(folder, show)
+    assert seen == [False]
+    assert (folder / "report.html").exists()
 
 
 def test_every_claim_and_every_warning_is_shown(text: str, summary: dict[str, Any]) -> None:

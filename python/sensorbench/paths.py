@@ -14,6 +14,8 @@ from pathlib import Path
 from sensorbench.errors import UsageError
 
 RESULTS_FOLDER = Path("results")
+# The page of results, in their folder.
+REPORT_FILE = "report.html"
 # In the folder of a site of bundles: which of its files are ours.
 SITE_FILE, SITE_KIND = "site.json", "sensorbench-site"
 # All pages have it, and stand with it in their first lines.
@@ -69,7 +71,7 @@ def check_summary_is_free(folder: Path, kind: str) -> None:
         raise UsageError(
             f"{summary}: sensorbench did not write this file and does not overwrite it; move it, or name another place"
         )
-    check_page_is_free(folder / "report.html")
+    check_page_is_free(folder / REPORT_FILE)
 
 
 def check_site_is_free(folder: Path, *, replace: bool) -> None:

@@ -16,7 +16,7 @@ from sensorbench.api.operations import SCHEMA, MeasuredRun, operation_batches
 from sensorbench.api.rows import Rows, require_pandas, rows_of
 from sensorbench.app.reports import REPORTS, Series, kind_at, write_report
 from sensorbench.errors import UsageError
-from sensorbench.report.build import REPORT_FILE
+from sensorbench.paths import REPORT_FILE
 from sensorbench.results import ComparisonResult, RunResult, VariantManifest
 from sensorbench.results.elasticity import ElasticityResult
 from sensorbench.results.manifest import MEASURE

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from sensorbench.app.reports import COMPARISON
-from sensorbench.app.run import run_and_report
+from sensorbench.app.run import Show, run_and_report
 from sensorbench.benchmarks.comparison import ComparisonBenchmark, estimate_comparisons, plan_comparison, run_pilot
 from sensorbench.errors import FailedError
 from sensorbench.progress import ProgressReporter
@@ -16,12 +16,13 @@ def run_comparison_and_report(
     comparison: Comparison,
     folder: Path,
     progress: ProgressReporter,
+    show: Show[ComparisonSummary] | None = None,
     *,
     resume: bool = False,
     replace: bool = False,
     drop_after: bool = False,
 ) -> tuple[ComparisonSummary, Path]:
-    """Runs a comparison and writes its report, also of one that was cut short.
+    """Runs a comparison and writes its report, also of one that was cut short. `show` is for one that was not.
 
     Returns:
         The summary and the page.
@@ -32,7 +33,7 @@ def run_comparison_and_report(
 
     """
     plan = plan_comparison(comparison, folder, resume=resume, replace=replace, drop_after=drop_after)
-    return run_and_report(ComparisonBenchmark(), plan, folder, progress, COMPARISON.write, resume=resume)
+    return run_and_report(ComparisonBenchmark(), plan, folder, progress, COMPARISON.write, show, resume=resume)
 
 
 # A pilot whose result is only printed may take about so long.

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from sensorbench.app import reports
-from sensorbench.app.run import run_and_report
+from sensorbench.app.run import Show, run_and_report
 from sensorbench.benchmarks.elasticity import ElasticityBenchmark, ElasticitySpec, ElasticityStudyOptions, planned
 from sensorbench.dataset import open_dataset
 from sensorbench.errors import DiskFullError, FailedError, InterruptedRunError, UsageError
@@ -40,9 +40,11 @@ def works_in_order(targets: Sequence[str], repetitions: int, spec: Callable[[str
     return works
 
 
-def run_cluster(spec: ElasticitySpec, folder: Path, reporter: ProgressReporter) -> tuple[ElasticitySummary, Path]:
+def run_cluster(
+    spec: ElasticitySpec, folder: Path, reporter: ProgressReporter, show: Show[ElasticitySummary] | None = None
+) -> tuple[ElasticitySummary, Path]:
     """Carries out what is done to one cluster, and writes its report. Raises what `lifecycle.run` does."""
-    return run_and_report(ElasticityBenchmark(), planned(spec, folder), folder, reporter, reports.ELASTICITY.write)
+    return run_and_report(ElasticityBenchmark(), planned(spec, folder), folder, reporter, reports.ELASTICITY.write, show)
 
 
 def run_works(

@@ -9,7 +9,7 @@ from sensorbench.analysis.gate import LOOKS, looks_until
 from sensorbench.app.comparison import fail_if_wrong
 from sensorbench.app.gate_verdict import SIDES, decided, gate_operations, overall
 from sensorbench.app.reports import COMPARISON
-from sensorbench.app.run import run_and_report
+from sensorbench.app.run import Show, run_and_report
 from sensorbench.benchmarks.comparison import ComparisonBenchmark, plan_comparison
 from sensorbench.errors import UsageError
 from sensorbench.progress import ProgressReporter
@@ -93,7 +93,7 @@ def run_gate(gate: Gate, folder: Path, progress: ProgressReporter, *, replace_da
     watch = _Watch(gate, folder, looks, start_s)
     plan = plan_comparison(comparison, folder, replace=replace_data, is_enough=watch.is_enough)
 
-    def write_report(folder: Path) -> tuple[ComparisonSummary, Path]:
+    def write_report(folder: Path, show: Show[ComparisonSummary] | None) -> tuple[ComparisonSummary, Path]:
         """The gate's own file comes first, since the page shows it. One that was cut short, or whose answers are wrong, has none."""
         if (
             read_manifest(folder, ComparisonManifest).state == "complete"
@@ -101,7 +101,7 @@ def run_gate(gate: Gate, folder: Path, progress: ProgressReporter, *, replace_da
         ):
             result = _result(gate, read_comparison(folder), watch, time.monotonic() - start_s)
             write_result(folder / GATE_FILE, result.model_dump_json(indent=2) + "\n")
-        return COMPARISON.write(folder)
+        return COMPARISON.write(folder, show)
 
     summary, page = run_and_report(ComparisonBenchmark(), plan, folder, progress, write_report)
     fail_if_wrong(summary)

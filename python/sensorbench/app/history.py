@@ -11,7 +11,7 @@ from sensorbench import report
 from sensorbench.benchmarks.doctor import Diagnosis
 from sensorbench.errors import UsageError, problem_text
 from sensorbench.history import Added, HistoryStore, Selection, collect, series_of
-from sensorbench.paths import check_page_is_free
+from sensorbench.paths import REPORT_FILE, check_page_is_free
 from sensorbench.results.history_entries import DoctorFigures, HistorySeries, Machines
 
 
@@ -84,7 +84,7 @@ def check_page_folder(folder: Path) -> None:
     """Raises UsageError for a folder into which the page of a history cannot be written."""
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"--out {folder}: expected a folder")
-    check_page_is_free(folder / "report.html")
+    check_page_is_free(folder / REPORT_FILE)
 
 
 def write_history_page(series: Sequence[HistorySeries], store: Path, folder: Path) -> Path:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from sensorbench.app.comparison import fail_if_wrong, run_comparison_and_report
 from sensorbench.app.reports import COMPARISON, SERIES
-from sensorbench.app.run import run_and_report
+from sensorbench.app.run import Show, run_and_report
 from sensorbench.errors import UsageError
 from sensorbench.lifecycle import ChildPlan, SeriesBenchmark, SeriesPlan, check_folder
 from sensorbench.progress import ProgressReporter
@@ -25,9 +25,6 @@ from sensorbench.studies.levels import breaks_of, levels_before
 from sensorbench.studies.run import chosen_parts
 from sensorbench.studies.study import Levels
 
-ShowLevel = Callable[[ComparisonSummary, Path], None]
-ShowLevels = Callable[[SeriesSummary, Path], None]
-
 
 def run_levels(
     study: Study,
@@ -35,8 +32,8 @@ def run_levels(
     options: StudyOptions,
     folder: Path,
     progress: ProgressReporter,
-    show: ShowLevels,
-    show_level: ShowLevel,
+    show: Show[SeriesSummary],
+    show_level: Show[ComparisonSummary],
     *,
     resume: bool,
     replace: bool,
@@ -80,10 +77,9 @@ def run_levels(
                 "when a level is over, or name one level by --part"
             )
 
-    def write(folder: Path) -> tuple[SeriesSummary, Path]:
-        summary, page = SERIES.write(folder)
-        show(summary, page)
-        return summary, page
+    def write(folder: Path, _: object) -> tuple[SeriesSummary, Path]:
+        # What was cut short is shown, too.
+        return SERIES.write(folder, show)
 
     children = [ChildPlan(name, name, partial(going.run, name)) for name in names]
     plan = SeriesPlan(study.name, study.file.title, "parts", children, study.file.continue_on_error)
@@ -114,7 +110,7 @@ class _Levels:
     options: StudyOptions
     folder: Path
     progress: ProgressReporter
-    show_level: ShowLevel
+    show_level: Show[ComparisonSummary]
     names: Sequence[str]
     budget_s: float | None
     replace: bool
@@ -164,13 +160,12 @@ class _Levels:
         self.progress.say(
             f"{comparison.title}: {readings:,} readings; variants: {len(comparison.variants)}, results go to {folder}"
         )
-        summary, page = run_comparison_and_report(
-            comparison, folder, self.progress, resume=is_begun, replace=self.replace, drop_after=self.drop_after
+        summary, _ = run_comparison_and_report(
+            comparison, folder, self.progress, self.show_level, resume=is_begun, replace=self.replace, drop_after=self.drop_after
         )
         self.took_s[name], self.broken[name] = time.monotonic() - begun_s, set(breaks_of(summary))
         # A dataset of many rows, and its workbench, are of no use any more.
         self.planned.pop(name, None)
-        self.show_level(summary, page)
         if summary.answers_equal is False:
             fail_if_wrong(summary)
 

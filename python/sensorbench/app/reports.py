@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from sensorbench import report
+from sensorbench.app.run import Show
 from sensorbench.benchmarks.elasticity import summarise_elasticity
 from sensorbench.benchmarks.replay import summarise_replay
 from sensorbench.benchmarks.stress import summarise_stress
@@ -18,7 +19,7 @@ from sensorbench.compat.tsbs import as_text as tsbs_text
 from sensorbench.compat.tsbs import summarise_tsbs
 from sensorbench.compat.ycsb import as_text as ycsb_text
 from sensorbench.compat.ycsb import summarise_ycsb
-from sensorbench.paths import check_summary_is_free
+from sensorbench.paths import REPORT_FILE, check_summary_is_free
 from sensorbench.results import ComparisonResult, kind_of, read_comparison, write_summary
 from sensorbench.results.elasticity import COMPARISON as CLUSTERS_KIND
 from sensorbench.results.elasticity import parts_left, read_elasticity, works_of
@@ -62,15 +63,21 @@ class Report(Generic[Result, Summary]):
         """What results on disk say."""
         return self.summarise(self.read(folder))
 
-    def write(self, folder: Path) -> tuple[Summary, Path]:
+    def write(self, folder: Path, show: Show[Summary] | None = None) -> tuple[Summary, Path]:
         """Writes summary and page of results on disk."""
-        return self.write_of(self.read(folder), folder)
+        return self.write_of(self.read(folder), folder, show)
 
-    def write_of(self, result: Result, folder: Path) -> tuple[Summary, Path]:
-        """Writes summary and page of results into a folder."""
+    def write_of(self, result: Result, folder: Path, show: Show[Summary] | None = None) -> tuple[Summary, Path]:
+        """Writes summary and page of results into a folder. `show` gets both between them; the page is written even when it fails."""
         summary = self.summarise(result)
         self.store(folder, summary)
-        return summary, report.write_page(self.page(summary, result), folder)
+        page = folder / REPORT_FILE
+        try:
+            if show is not None:
+                show(summary, page)
+        finally:
+            report.write_page(self.page(summary, result), folder)
+        return summary, page
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,10 @@ from sensorbench.progress import ProgressReporter
 from sensorbench.results import has_results
 
 Summary = TypeVar("Summary")
-# Summarises a results folder and writes its page.
-WriteReport = Callable[[Path], tuple[Summary, Path]]
+# Is given a summary and its page, which is written after that: drawing it takes longer than all else that follows a run.
+Show = Callable[[Summary, Path], None]
+# Summarises a results folder, has that shown, and writes its page.
+WriteReport = Callable[[Path, Show[Summary] | None], tuple[Summary, Path]]
 
 
 def run_and_report(
@@ -20,10 +22,11 @@ def run_and_report(
     folder: Path,
     progress: ProgressReporter,
     write_report: WriteReport[Summary],
+    show: Show[Summary] | None = None,
     *,
     resume: bool = False,
 ) -> tuple[Summary, Path]:
-    """Runs a benchmark and writes its report, also of one that was cut short.
+    """Runs a benchmark and writes its report, also of one that was cut short. `show` is for one that was not.
 
     Returns:
         The summary and the page.
@@ -38,7 +41,7 @@ def run_and_report(
     except (InterruptedRunError, FailedError):
         report_what_is_there(folder, progress, write_report)
         raise
-    return write_report(folder)
+    return write_report(folder, show)
 
 
 def report_what_is_there(folder: Path, progress: ProgressReporter, write_report: WriteReport[Any]) -> None:
@@ -46,7 +49,7 @@ def report_what_is_there(folder: Path, progress: ProgressReporter, write_report:
     if not has_results(folder):
         return
     try:
-        _, page = write_report(folder)
+        _, page = write_report(folder, None)
         progress.say(f"results until then: {page}")
     except (DiskFullError, OSError) as error:
         progress.warn(f"no report could be written: {error}; `sensorbench report {folder}` writes it later")

@@ -8,7 +8,7 @@ from typing import Literal
 from sensorbench.app.comparison import DRY_PILOT_S, fail_if_wrong, run_comparison_and_report
 from sensorbench.app.levels import one_level, run_levels
 from sensorbench.app.reports import SERIES
-from sensorbench.app.run import run_and_report
+from sensorbench.app.run import Show, run_and_report
 from sensorbench.errors import UsageError
 from sensorbench.lifecycle import ChildPlan, SeriesBenchmark, SeriesPlan, check_folder
 from sensorbench.paths import check_summary_is_free
@@ -23,8 +23,8 @@ from sensorbench.results.summary.series import SeriesSummary
 from sensorbench.studies import Part, Study, StudyOptions, plan_study, without_refused
 from sensorbench.studies.budget import PILOT_SHARE, budget_of, choose, pilot_study, with_budget
 
-# Is given a summary and its page.
-Show = Callable[[ComparisonSummary | SeriesSummary, Path], None]
+# Of a study, whether it has one part or several.
+ShowStudy = Show[ComparisonSummary | SeriesSummary]
 
 
 @one_work()
@@ -33,8 +33,8 @@ def run_study(
     options: StudyOptions,
     folder: Path,
     progress: ProgressReporter,
-    show: Show,
-    show_part: Show,
+    show: ShowStudy,
+    show_part: ShowStudy,
     show_budget: Callable[[Budget], None],
     *,
     resume: bool = False,
@@ -42,7 +42,7 @@ def run_study(
     drop_after: bool = False,
 ) -> None:
     """Runs a study and writes its reports. `show` gets what the whole says, also of a series that was cut short, `show_part` what each comparison of a
-    series says; `show_budget` what a budget was turned into, before anything else is done.
+    series says, both before the page is written; `show_budget` what a budget was turned into, before anything else is done.
 
     Raises:
         UsageError: before anything is written.
@@ -132,14 +132,13 @@ def _estimate_in(budget: Budget | None, part: str) -> PartEstimate | None:
     return next((known for known in budget.estimate.parts if known.name == part), None) if budget else None
 
 
-def _run_part(part: Part, progress: ProgressReporter, show: Show, *, resume: bool, replace: bool, drop_after: bool) -> None:
+def _run_part(part: Part, progress: ProgressReporter, show: ShowStudy, *, resume: bool, replace: bool, drop_after: bool) -> None:
     comparison, described = part.comparison, part.comparison.dataset.describe()
     span = f"{described.readings:,} readings, {described.first_time} to {described.last_time}"
     progress.say(f"{comparison.title}: {span}; variants: {len(comparison.variants)}, results go to {part.folder}")
-    summary, page = run_comparison_and_report(
-        comparison, part.folder, progress, resume=resume, replace=replace, drop_after=drop_after
+    summary, _ = run_comparison_and_report(
+        comparison, part.folder, progress, show, resume=resume, replace=replace, drop_after=drop_after
     )
-    show(summary, page)
     fail_if_wrong(summary)
 
 
@@ -148,8 +147,8 @@ def _run_series(
     parts: Sequence[Part],
     folder: Path,
     progress: ProgressReporter,
-    show: Show,
-    show_part: Show,
+    show: ShowStudy,
+    show_part: ShowStudy,
     budget: Budget | None,
     *,
     resume: bool,
@@ -172,10 +171,9 @@ def _run_series(
 
         return ChildPlan(part.name, str(part.folder.relative_to(folder)), run_part)
 
-    def write(folder: Path) -> tuple[SeriesSummary, Path]:
-        summary, page = SERIES.write(folder)
-        show(summary, page)
-        return summary, page
+    def write(folder: Path, _: object) -> tuple[SeriesSummary, Path]:
+        # What was cut short is shown, too.
+        return SERIES.write(folder, show)
 
     plan = SeriesPlan(
         study.name,

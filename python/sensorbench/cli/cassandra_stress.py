@@ -10,7 +10,7 @@ from sensorbench.app.run import run_and_report
 from sensorbench.cli.dry_run import show_dry_run
 from sensorbench.cli.model_options import takes
 from sensorbench.cli.options import DryRun, Json, Metrics, Out, Replace
-from sensorbench.cli.output import show_tool
+from sensorbench.cli.output import tool_printer
 from sensorbench.compat.cassandra_stress import (
     CassandraStressBenchmark,
     CassandraStressOptions,
@@ -40,5 +40,5 @@ def cassandra_stress(
         if dry_run:
             show_dry_run(estimate_cassandra_stress(plan, folder), as_json=json)
             return
-        written = run_and_report(CassandraStressBenchmark(), plan, folder, reporter, reports.CASSANDRA_STRESS.write)
-    show_tool(written, as_text, reporter, as_json=json)
+        show = tool_printer(as_text, reporter, as_json=json)
+        run_and_report(CassandraStressBenchmark(), plan, folder, reporter, reports.CASSANDRA_STRESS.write, show)

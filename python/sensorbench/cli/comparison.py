@@ -23,8 +23,8 @@ from sensorbench.cli.options import (
     live_port,
     require_out,
 )
-from sensorbench.cli.output import print_outcome, show_written
-from sensorbench.cli.printing import print_json
+from sensorbench.cli.output import print_outcome
+from sensorbench.cli.printing import open_page, print_json
 from sensorbench.paths import new_results_folder
 from sensorbench.progress import ProgressReporter
 from sensorbench.results.summary.comparison import ComparisonSummary
@@ -57,27 +57,36 @@ def run_study(
         )
         return
 
+    to_open: list[Path] = []
+
     def show(summary: ComparisonSummary | SeriesSummary, page: Path) -> None:
-        if isinstance(summary, ComparisonSummary):
-            show_written((summary, page), print_outcome, no_open=no_open, as_json=json)
-        elif json:
+        if json:
             print_json(summary)
+        elif isinstance(summary, ComparisonSummary):
+            print_outcome(summary, page)
+        if isinstance(summary, ComparisonSummary) and not no_open:
+            to_open.append(page)
 
     def show_part(summary: ComparisonSummary | SeriesSummary, page: Path) -> None:
         if not json and isinstance(summary, ComparisonSummary):
             print_outcome(summary, page)
 
     reporter = ProgressReporter()
-    with live_page(folder, live_port(live, port), reporter):
-        run_and_report_study(
-            require_study(name),
-            options,
-            folder,
-            reporter,
-            show,
-            show_part,
-            show_budget,
-            resume=resume,
-            replace=replace,
-            drop_after=drop_after,
-        )
+    try:
+        with live_page(folder, live_port(live, port), reporter):
+            run_and_report_study(
+                require_study(name),
+                options,
+                folder,
+                reporter,
+                show,
+                show_part,
+                show_budget,
+                resume=resume,
+                replace=replace,
+                drop_after=drop_after,
+            )
+    finally:
+        # Also where answers were wrong, which the page shows.
+        for page in to_open:
+            open_page(page)

@@ -23,12 +23,8 @@ from sensorbench.benchmarks.elasticity import (
 from sensorbench.cli.dry_run import length, show_dry_run
 from sensorbench.cli.model_options import takes
 from sensorbench.cli.options import DropAfter, DryRun, Json, Live, LivePort, NoOpen, Out, Replace, Resume, live_port
-from sensorbench.cli.output import (
-    print_claims,
-    published_claims_as_json,
-    show_written,
-)
-from sensorbench.cli.printing import new_table, print_json
+from sensorbench.cli.output import print_claims, printer, published_claims_as_json
+from sensorbench.cli.printing import new_table, open_page, print_json
 from sensorbench.cli.published import planned_tables, show_published_and_claims
 from sensorbench.dataset import open_dataset
 from sensorbench.errors import UsageError
@@ -127,8 +123,9 @@ def run(
         show_dry_run(estimate_elasticity("Changes of a cluster under load", {"": turns}, options.scale, folder), as_json=json)
         return
     if len(options.targets) == 1 and options.repetitions == 1:
-        written = run_cluster(spec(options.targets[0], 0), folder, reporter)
-        show_written(written, print_elasticity, no_open=no_open, as_json=json)
+        _, page = run_cluster(spec(options.targets[0], 0), folder, reporter, printer(print_elasticity, as_json=json))
+        if not no_open:
+            open_page(page)
         return
     works = works_in_order(options.targets, options.repetitions, spec)
     check_is_free(folder)
@@ -240,7 +237,10 @@ def compare(
 
 def show_elasticity_comparison(folders: Sequence[Path], out: Path, *, no_open: bool, as_json: bool) -> None:
     """Writes summary and report of several results on disk into `out`, and prints the claims."""
-    show_written(reports.write_elasticity_comparison(folders, out), print_clusters, no_open=no_open, as_json=as_json)
+    summary, page = reports.write_elasticity_comparison(folders, out)
+    printer(print_clusters, as_json=as_json)(summary, page)
+    if not no_open:
+        open_page(page)
 
 
 def print_clusters(summary: ElasticityComparisonSummary, page: Path) -> None:

@@ -23,7 +23,7 @@ from sensorbench.cli.options import (
     live_port,
     require_out,
 )
-from sensorbench.cli.output import show_comparison
+from sensorbench.cli.output import end_comparison, print_outcome, printer
 from sensorbench.paths import new_results_folder
 from sensorbench.progress import ProgressReporter
 from sensorbench.runner import ExperimentOptions, plan_experiment
@@ -66,5 +66,13 @@ def run(
     )
     reporter.say(f"{comparison.title}: variants: {len(comparison.variants)}, results go to {out}")
     with live_page(out, live_port(live, port), reporter):
-        written = run_comparison_and_report(comparison, out, reporter, resume=resume, replace=replace, drop_after=drop_after)
-    show_comparison(written, no_open=no_open, as_json=json)
+        written = run_comparison_and_report(
+            comparison,
+            out,
+            reporter,
+            printer(print_outcome, as_json=json),
+            resume=resume,
+            replace=replace,
+            drop_after=drop_after,
+        )
+    end_comparison(written, no_open=no_open)

@@ -12,11 +12,8 @@ from sensorbench.benchmarks.factors import FactorOptions, FactorsBenchmark, Fact
 from sensorbench.cli.dry_run import length, show_dry_run
 from sensorbench.cli.model_options import takes
 from sensorbench.cli.options import DryRun, Json, Live, LivePort, NoOpen, Out, Resume, live_port, require_out
-from sensorbench.cli.output import (
-    published_claims_as_json,
-    show_written,
-)
-from sensorbench.cli.printing import new_table, print_json
+from sensorbench.cli.output import printer, published_claims_as_json
+from sensorbench.cli.printing import new_table, open_page, print_json
 from sensorbench.cli.published import planned_tables, show_published_and_claims
 from sensorbench.paths import new_results_folder
 from sensorbench.progress import ProgressReporter, console, print_labelled
@@ -83,8 +80,10 @@ def run_study(
         f"each on fresh servers; results go to {folder}"
     )
     with live_page(folder, live_port(live, port), reporter):
-        written = run_and_report(FactorsBenchmark(), plan, folder, reporter, reports.FACTORS.write, resume=resume)
-    show_written(written, print_factors, no_open=no_open, as_json=json)
+        show = printer(print_factors, as_json=json)
+        _, page = run_and_report(FactorsBenchmark(), plan, folder, reporter, reports.FACTORS.write, show, resume=resume)
+    if not no_open:
+        open_page(page)
 
 
 def _say_budget(plan: FactorsPlan, budget_s: float, reporter: ProgressReporter, before: FactorsResult | None) -> None:

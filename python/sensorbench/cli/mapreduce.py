@@ -19,8 +19,8 @@ from sensorbench.benchmarks.mapreduce import (
 from sensorbench.cli.dry_run import length, show_dry_run
 from sensorbench.cli.model_options import takes
 from sensorbench.cli.options import DropAfter, DryRun, Json, Live, LivePort, NoOpen, Out, Replace, Resume, live_port
-from sensorbench.cli.output import published_claims_as_json, show_written
-from sensorbench.cli.printing import new_table, print_json
+from sensorbench.cli.output import printer, published_claims_as_json
+from sensorbench.cli.printing import new_table, open_page, print_json
 from sensorbench.cli.published import planned_tables, show_published_and_claims
 from sensorbench.dataset import open_dataset
 from sensorbench.errors import FailedError, UsageError
@@ -100,9 +100,11 @@ def run_study(
     check_folder(folder, resume=resume)
     plan = planned(spec, folder)
     with live_page(folder, live_port(live, port), reporter):
-        written = run_and_report(MapReduceBenchmark(), plan, folder, reporter, reports.MAPREDUCE.write, resume=resume)
-    show_written(written, print_mapreduce, no_open=no_open, as_json=json)
-    _fail_if_wrong(written[0])
+        show = printer(print_mapreduce, as_json=json)
+        summary, page = run_and_report(MapReduceBenchmark(), plan, folder, reporter, reports.MAPREDUCE.write, show, resume=resume)
+    if not no_open:
+        open_page(page)
+    _fail_if_wrong(summary)
 
 
 def _within(study: MapReduceStudy, options: MapReduceOptions, budget_s: float, reporter: ProgressReporter) -> MapReduceOptions:

@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from sensorbench.app.comparison import fail_if_wrong
+from sensorbench.app.run import Show
 from sensorbench.claims import Claim
 from sensorbench.cli.printing import new_table, open_page, print_json
 from sensorbench.progress import ProgressReporter, console, print_labelled
@@ -28,31 +29,27 @@ MAX_COLUMNS = 6
 MAX_ALIKE = 3
 
 
-def show_written(written: tuple[Shown, Path], show: Callable[[Shown, Path], None], *, no_open: bool, as_json: bool) -> None:
-    """Says what a summary and its page say: as JSON, or by `show`; and opens the page."""
+def printer(show: Show[Shown], *, as_json: bool) -> Show[Shown]:
+    """What says what a summary and its page say: as JSON, or by `show`."""
+    return (lambda summary, _: print_json(summary)) if as_json else show
+
+
+def tool_printer(as_text: Callable[[Shown], str], reporter: ProgressReporter, *, as_json: bool) -> Show[Shown]:
+    """What says what a run by another tool's files came to: as JSON, or in the words of that tool."""
+
+    def show(summary: Shown, page: Path) -> None:
+        typer.echo(as_text(summary), nl=False)
+        reporter.say(f"results: {page.parent}, report: {page}")
+
+    return printer(show, as_json=as_json)
+
+
+def end_comparison(written: tuple[ComparisonSummary, Path], *, no_open: bool) -> None:
+    """Opens the page of a comparison that was shown. Raises FailedError when something that must be right was not."""
     summary, page = written
-    if as_json:
-        print_json(summary)
-    else:
-        show(summary, page)
     if not no_open:
         open_page(page)
-
-
-def show_tool(written: tuple[Shown, Path], as_text: Callable[[Shown], str], reporter: ProgressReporter, *, as_json: bool) -> None:
-    """Says what a run by another tool's files came to: as JSON, or in the words of that tool."""
-    summary, page = written
-    if as_json:
-        print_json(summary)
-        return
-    typer.echo(as_text(summary), nl=False)
-    reporter.say(f"results: {page.parent}, report: {page}")
-
-
-def show_comparison(written: tuple[ComparisonSummary, Path], *, no_open: bool, as_json: bool) -> None:
-    """Says how a comparison came out. Raises FailedError when something that must be right was not."""
-    show_written(written, print_outcome, no_open=no_open, as_json=as_json)
-    fail_if_wrong(written[0])
+    fail_if_wrong(summary)
 
 
 def print_outcome(summary: ComparisonSummary, page: Path) -> None:

@@ -6,7 +6,7 @@ from sensorbench.app.comparison import run_comparison_and_report
 from sensorbench.app.study import dry_run_study
 from sensorbench.cli.dry_run import show_dry_run
 from sensorbench.cli.options import DryRun, Json, NoOpen, Out
-from sensorbench.cli.output import show_comparison
+from sensorbench.cli.output import end_comparison, print_outcome, printer
 from sensorbench.paths import new_results_folder
 from sensorbench.progress import ProgressReporter
 from sensorbench.runner import StallTest
@@ -33,4 +33,5 @@ def quickstart(out: Out = None, dry_run: DryRun = False, no_open: NoOpen = False
     # The paper's figure leaves out the slowest 5 %, which users wait for, too: the study keeps it, whoever meets sensorbench first does not.
     comparison = replace(planned, metric="median", stall=STALL)
     reporter.say(f"quickstart: {comparison.dataset.describe().title}; variants: {len(comparison.variants)}, results go to {out}")
-    show_comparison(run_comparison_and_report(comparison, out, reporter), no_open=no_open, as_json=json)
+    show = printer(print_outcome, as_json=json)
+    end_comparison(run_comparison_and_report(comparison, out, reporter, show), no_open=no_open)

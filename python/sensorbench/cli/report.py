@@ -11,8 +11,8 @@ from sensorbench.cli.elasticity import print_clusters, print_elasticity
 from sensorbench.cli.factors import print_factors
 from sensorbench.cli.mapreduce import print_mapreduce
 from sensorbench.cli.options import Json, NoOpen
-from sensorbench.cli.output import print_claims, print_outcome, show_written
-from sensorbench.cli.printing import new_table, print_json
+from sensorbench.cli.output import print_claims, print_outcome, printer
+from sensorbench.cli.printing import new_table, open_page, print_json
 from sensorbench.cli.stress import print_stress
 from sensorbench.cli.tune import print_tune
 from sensorbench.progress import console, error_console, print_labelled
@@ -34,7 +34,10 @@ Folder = Annotated[Path, typer.Argument(help="Folder of the results.")]
 
 def report(folder: Folder, no_open: NoOpen = False, json: Json = False) -> None:
     """Write the report of results on disk again; also of those that were cut short."""
-    show_written(write_report(folder), _PRINTS.get(kind_at(folder), _print), no_open=no_open, as_json=json)
+    summary, page = write_report(folder)
+    printer(_PRINTS.get(kind_at(folder), _print), as_json=json)(summary, page)
+    if not no_open:
+        open_page(page)
 
 
 def _print(summary: AnySummary, page: Path) -> None:

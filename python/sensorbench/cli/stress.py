@@ -15,8 +15,8 @@ from sensorbench.cli.dry_run import show_dry_run
 from sensorbench.cli.fail_on import FailOnLoad, check_load_conditions, fail_on_load, parse_load_conditions
 from sensorbench.cli.model_options import takes
 from sensorbench.cli.options import DropAfter, DryRun, Json, Live, LivePort, Metrics, NoOpen, NoPilot, Out, Replace, live_port
-from sensorbench.cli.output import show_written
-from sensorbench.cli.printing import new_table, print_json
+from sensorbench.cli.output import printer
+from sensorbench.cli.printing import new_table, open_page, print_json
 from sensorbench.paths import new_results_folder
 from sensorbench.progress import ProgressReporter, console, print_labelled
 from sensorbench.report import formatting
@@ -91,9 +91,11 @@ def _run(options: StressOptions | CapacityOptions, work: _Work, *, replace: bool
             return
         reporter.say(f"{plan.work.described['data']}, results go to {folder}")
         with live_page(folder, work.live_port, reporter):
-            written = run_and_report(StressBenchmark(), plan, folder, reporter, reports.STRESS.write)
-    show_written(written, print_stress, no_open=work.no_open, as_json=work.json)
-    fail_on_load(conditions, written[0].result)
+            show = printer(print_stress, as_json=work.json)
+            summary, page = run_and_report(StressBenchmark(), plan, folder, reporter, reports.STRESS.write, show)
+    if not work.no_open:
+        open_page(page)
+    fail_on_load(conditions, summary.result)
 
 
 def set_rate(

@@ -10,10 +10,10 @@ from sensorbench.cli.printing import new_table, open_page, print_json
 from sensorbench.cli.traffic_fit import fit
 from sensorbench.cli.traffic_replay import replay
 from sensorbench.errors import UsageError
-from sensorbench.paths import check_is_free, check_page_is_free
+from sensorbench.paths import REPORT_FILE, check_is_free, check_page_is_free
 from sensorbench.progress import ProgressReporter, console
 from sensorbench.report import formatting, traffic_page
-from sensorbench.report.build import REPORT_FILE, write_page
+from sensorbench.report.build import write_page
 from sensorbench.report.traffic import shown_statement, traffic_facts
 from sensorbench.results.traffic import TrafficDescription
 from sensorbench.traffic import (

@@ -10,8 +10,8 @@ from sensorbench.app.run import run_and_report
 from sensorbench.benchmarks.replay import ReplayBenchmark, ReplayOptions, plan_replay
 from sensorbench.cli.model_options import takes
 from sensorbench.cli.options import Json, Metrics, NoOpen, Out
-from sensorbench.cli.output import show_written
-from sensorbench.cli.printing import new_table
+from sensorbench.cli.output import printer
+from sensorbench.cli.printing import new_table, open_page
 from sensorbench.paths import new_results_folder
 from sensorbench.progress import ProgressReporter, console, print_labelled
 from sensorbench.report import formatting
@@ -55,8 +55,10 @@ def replay(
         work = plan_replay(
             trace, target, options, folder, allow_writes=allow_writes, compare_with=compare_with, observers=watching
         )
-        written = run_and_report(ReplayBenchmark(), work, folder, reporter, reports.REPLAY.write)
-    show_written(written, _show, no_open=no_open, as_json=json)
+        show = printer(_show, as_json=json)
+        _, page = run_and_report(ReplayBenchmark(), work, folder, reporter, reports.REPLAY.write, show)
+    if not no_open:
+        open_page(page)
 
 
 def _show(summary: ReplaySummary, page: Path) -> None:

@@ -7,7 +7,7 @@ from sensorbench.app.run import run_and_report
 from sensorbench.cli.dry_run import show_dry_run
 from sensorbench.cli.model_options import takes
 from sensorbench.cli.options import DryRun, Json, Metrics, Out, Replace
-from sensorbench.cli.output import show_tool
+from sensorbench.cli.output import tool_printer
 from sensorbench.compat.tsbs import (
     TsbsLoadBenchmark,
     TsbsLoadOptions,
@@ -37,7 +37,8 @@ def load(
         show_dry_run(estimate_tsbs(options, folder), as_json=json)
         return
     plan = plan_tsbs_load(options, folder, reporter, replace=replace)
-    show_tool(run_and_report(TsbsLoadBenchmark(), plan, folder, reporter, reports.TSBS.write), as_text, reporter, as_json=json)
+    show = tool_printer(as_text, reporter, as_json=json)
+    run_and_report(TsbsLoadBenchmark(), plan, folder, reporter, reports.TSBS.write, show)
 
 
 @app.command("run")
@@ -50,8 +51,8 @@ def run(options: TsbsRunOptions, metrics: Metrics = None, out: Out = None, dry_r
         return
     with observers(metrics) as watching:
         plan = plan_tsbs_run(options, folder, reporter, observers=watching)
-        written = run_and_report(TsbsRunBenchmark(), plan, folder, reporter, reports.TSBS.write)
-    show_tool(written, as_text, reporter, as_json=json)
-    if written[0].answers_equal is False:
-        wrong = ", ".join(name for name, answer in written[0].result.answers.items() if not answer.equal)
+        show = tool_printer(as_text, reporter, as_json=json)
+        summary, _ = run_and_report(TsbsRunBenchmark(), plan, folder, reporter, reports.TSBS.write, show)
+    if summary.answers_equal is False:
+        wrong = ", ".join(name for name, answer in summary.result.answers.items() if not answer.equal)
         raise FailedError(f"answers differ from DuckDB's, or from one another, for {wrong}; the report says which")

@@ -15,8 +15,8 @@ from sensorbench.benchmarks.tune import TuneOptions
 from sensorbench.cli.dry_run import show_dry_run
 from sensorbench.cli.model_options import takes
 from sensorbench.cli.options import DryRun, Json, NoOpen, NoPilot, Out, Resume
-from sensorbench.cli.output import show_written
-from sensorbench.cli.printing import new_table
+from sensorbench.cli.output import printer
+from sensorbench.cli.printing import new_table, open_page
 from sensorbench.errors import UsageError
 from sensorbench.paths import new_results_folder
 from sensorbench.progress import ProgressReporter, console, print_labelled
@@ -54,8 +54,10 @@ def tune(
         show_dry_run(dry_run_tune(options, plan, folder, reporter, has_pilot=not no_pilot), as_json=json)
         return
     plan = replace(plan, shown=lambda value: formatting.of_kind(value, plan.bench.goal.kind))
-    written = run_and_report(TuneBenchmark(), plan, folder, reporter, reports.TUNE.write, resume=resume)
-    show_written(written, print_tune, no_open=no_open, as_json=json)
+    show = printer(print_tune, as_json=json)
+    _, page = run_and_report(TuneBenchmark(), plan, folder, reporter, reports.TUNE.write, show, resume=resume)
+    if not no_open:
+        open_page(page)
 
 
 def print_tune(summary: TuneSummary, page: Path) -> None:

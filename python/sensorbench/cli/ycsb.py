@@ -9,7 +9,7 @@ from sensorbench.app.run import run_and_report
 from sensorbench.cli.dry_run import show_dry_run
 from sensorbench.cli.model_options import takes
 from sensorbench.cli.options import DryRun, Json, Metrics, Out, Replace
-from sensorbench.cli.output import show_tool
+from sensorbench.cli.output import tool_printer
 from sensorbench.compat.ycsb import Phase, YcsbBenchmark, YcsbOptions, YcsbRunOptions, as_text, estimate_ycsb, plan_ycsb
 from sensorbench.paths import new_results_folder
 from sensorbench.progress import ProgressReporter
@@ -55,5 +55,5 @@ def _run(
         if dry_run:
             show_dry_run(estimate_ycsb(plan, folder), as_json=as_json)
             return
-        written = run_and_report(YcsbBenchmark(), plan, folder, reporter, reports.YCSB.write)
-    show_tool(written, as_text, reporter, as_json=as_json)
+        show = tool_printer(as_text, reporter, as_json=as_json)
+        run_and_report(YcsbBenchmark(), plan, folder, reporter, reports.YCSB.write, show)

@@ -10,13 +10,12 @@ import jinja2
 import vl_convert
 from markupsafe import Markup, escape
 
-from sensorbench.paths import cache_folder, check_page_is_free
+from sensorbench.paths import REPORT_FILE, cache_folder, check_page_is_free
 from sensorbench.report import formatting
 from sensorbench.report.glossary import Glossary
 from sensorbench.results.files import write_bytes, write_text
 from sensorbench.results.page import Chart, ChartSpec, Line, Page, Piece, Section
 
-REPORT_FILE = "report.html"
 CHARTS_FOLDER = "charts"
 TEMPLATES = Path(__file__).parent / "templates"
 

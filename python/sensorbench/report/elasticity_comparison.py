@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from sensorbench.paths import REPORT_FILE
 from sensorbench.report import charts, elasticity_curves, formatting, parts
 from sensorbench.report.claims import claims_section
 from sensorbench.report.elasticity import DEFINITIONS, range_of
@@ -45,7 +46,7 @@ def elasticity_comparison_page(summary: ElasticityComparisonSummary) -> Page:
     """The page of several clusters side by side."""
     works = summary.result.works
     links: list[Line] = [
-        [Piece(work.title, href=f"{work.folder}/report.html"), f" ({work.status})" if work.status != "complete" else ""]
+        [Piece(work.title, href=f"{work.folder}/{REPORT_FILE}"), f" ({work.status})" if work.status != "complete" else ""]
         for work in works
     ]
     note = (

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import altair as alt
 
+from sensorbench.paths import REPORT_FILE
 from sensorbench.report import charts, parts
-from sensorbench.report.build import REPORT_FILE
 from sensorbench.report.claims import claims_section, finding, verdict
 from sensorbench.report.published import published_section
 from sensorbench.report.sections import own_sections

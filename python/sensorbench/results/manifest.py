@@ -205,6 +205,12 @@ class RunManifest(ManifestHead):
         """How operations failed, as the engine counted at the end."""
         return self.totals.errors if self.totals else []
 
+    def ended(self, status: Status, totals: RunTotals | None, reason: str | None = None) -> "RunManifest":
+        """The manifest of the run after its end. A warm-up in which no operation began, as at a low rate, leaves it as warm as it was."""
+        ended = self.model_copy(update={"status": status, "reason": reason, "totals": totals})
+        is_heated = totals is None or any(phase.started for phase in totals.phases if phase.name != MEASURE)
+        return ended if is_heated or self.temperature != "hot" else ended.model_copy(update={"temperature": "warm"})
+
 
 Planned = TypeVar("Planned", bound=BaseModel)
 

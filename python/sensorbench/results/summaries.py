@@ -5,10 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from sensorbench.errors import UsageError
+from sensorbench.paths import REPORT_FILE
 from sensorbench.results.stored import read_json
 from sensorbench.results.writer import EXPERIMENTS_FOLDER, SUMMARY_FILE
-
-_REPORT_FILE = "report.html"
 
 
 @dataclass(frozen=True)
@@ -34,7 +33,7 @@ def measured_below(folder: Path) -> list[Measured]:
 
 def _work(file: Path) -> Measured:
     summary = read_json(file)
-    report = file.parent / _REPORT_FILE
+    report = file.parent / REPORT_FILE
     return Measured(
         title=summary.get("title", file.parent.name),
         kind=summary.get("kind", ""),

@@ -138,7 +138,7 @@ class RunWriter:
         """Says how the run ended. A complete one is compacted: one file for each table."""
         if status == "complete":
             self._compact()
-        self.manifest = self.manifest.model_copy(update={"status": status, "reason": reason, "totals": totals})
+        self.manifest = self.manifest.ended(status, totals, reason)
         write_manifest(self.folder, self.manifest)
 
     def _segment_file(self, name: str, suffix: str) -> Path:
