@@ -24,6 +24,7 @@ from sensorbench.analysis.sizing import Load
 from sensorbench.benchmarks.comparison import Gathered
 from sensorbench.errors import FailedError, UsageError
 from sensorbench.report import formatting
+from sensorbench.results.summary.claims import verdict_counts
 from tests.conftest import Cli, run_main
 
 ROOT = Path(__file__).parent.parent
@@ -100,10 +101,14 @@ def test_a_page_is_made_of_the_bundles_and_a_figure_that_none_has_is_found(bundl
     page = with_evidence(PAGE, bundles, made, known)
     assert violations(page, bundles, made, known) == []
     (bundle,) = bundles
-    counts = bundle.verdicts
+    counts = verdict_counts(bundle.summary.claims)
     assert f"Of its {len(bundle.summary.claims)} claims: {counts}." in page
     for verdict in ("reproduced", "partly reproduced", "not reproduced", "inconclusive", "not tested", "below minimum scale"):
         assert f" {verdict}" in counts
+    for claim in bundle.summary.claims:
+        assert claim.id in page
+    # The overview leaves out verdicts that no claim has.
+    assert not [part for part in bundle.verdicts.split(", ") if part.startswith("0 ")]
     # Planted: a figure in the tables, one in a sentence, one of a bundle that is not there, one that the bundle does not have, and other words.
     for old, new, said in (
         (f"Of its {len(bundle.summary.claims)}", "Of its 99", "not those of the bundles"),

@@ -31,7 +31,7 @@ from sensorbench.report import formatting
 from sensorbench.results.bundle import RESULTS_PART, BundleIndex, read_entry, read_index
 from sensorbench.results.files import write_text
 from sensorbench.results.stored import DamagedResultsError
-from sensorbench.results.summary.claims import JudgedClaim, verdict_counts
+from sensorbench.results.summary.claims import JudgedClaim, counts_by_verdict, verdict_counts
 from sensorbench.results.summary.comparison import ComparisonSummary
 from sensorbench.results.summary.envelope import Summary
 from sensorbench.results.summary.factors import FactorsSummary
@@ -42,6 +42,7 @@ from sensorbench.results.writer import SUMMARY_FILE
 from sensorbench.studies import listed_studies
 
 HEADING = "## Evidence"
+NOT_TESTED = "not tested"
 _TABLES = re.compile(r"(?P<begin><!-- evidence: (?P<name>[\w-]+) -->\n)(?P<text>.*?)(?P<end><!-- end of evidence -->)", re.DOTALL)
 _FIGURE = re.compile(
     r"(?P<begin><!-- figure: (?P<bundle>[\w.-]+) (?P<path>.+?) -->)(?P<text>[^<]*)(?P<end><!-- end of figure -->)"
@@ -64,8 +65,9 @@ class Published:
 
     @property
     def verdicts(self) -> str:
-        """How many claims have each verdict; each verdict is named, also where no claim has it."""
-        return verdict_counts(self.summary.claims) if self.summary.claims else "judges no claim"
+        """How many claims have which verdict."""
+        counts = counts_by_verdict(self.summary.claims)
+        return ", ".join(f"{count} {word}" for word, count in counts.items() if count) or "judges no claim"
 
 
 def published(folder: Path = FOLDER, entries: Entries | None = None) -> list[Published]:
@@ -114,14 +116,35 @@ def study_tables(study: str, bundles: Sequence[Published], made: AllMade, entrie
         text += f"\n{code(bundle.name)}, by `make evidence NAME={bundle.name}`:\n\n    sensorbench {entries.bundles[bundle.name].command}\n"
         claims = bundle.summary.claims
         if claims:
-            text += f"\nOf its {len(claims)} claims: {bundle.verdicts}.\n\n"
-            text += table(
-                ["claim", "finding", "published", "verdict", "why"],
-                [[claim.id, claim.text, claim.published, claim.verdict, _why(claim)] for claim in claims],
-            )
+            text += f"\nOf its {len(claims)} claims: {verdict_counts(claims)}.\n"
+            text += _judged(claims) + _untested(study, claims)
     if lacking:
         text += f"\n**Not there yet.** {lacking}\n"
     return text + f"\n{_planned(study, bundles, entries)}"
+
+
+def _judged(claims: Sequence[JudgedClaim]) -> str:
+    """The claims that are about what was measured, whatever came out."""
+    rows = [
+        [claim.id, claim.text, claim.published, _measured(claim), claim.verdict, _why(claim)]
+        for claim in claims
+        if claim.verdict != NOT_TESTED
+    ]
+    return f"\n{table(['claim', 'finding', 'published', 'measured', 'verdict', 'why'], rows)}" if rows else ""
+
+
+def _measured(claim: JudgedClaim) -> str:
+    return formatting.significant(claim.measured.value) if claim.measured and claim.measured.value is not None else ""
+
+
+def _untested(study: str, claims: Sequence[JudgedClaim]) -> str:
+    """The other claims, by what they lack: many lack the same."""
+    by_reason: dict[str, list[str]] = {}
+    for claim in claims:
+        if claim.verdict == NOT_TESTED:
+            by_reason.setdefault(_why(claim), []).append(claim.id)
+    lines = "".join(f"- {', '.join(ids)}: {reason}\n" for reason, ids in by_reason.items())
+    return f"\nNot tested (`sensorbench study show {study}` has their findings):\n\n{lines}" if lines else ""
 
 
 def _why(claim: JudgedClaim) -> str:
