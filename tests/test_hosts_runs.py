@@ -25,6 +25,7 @@ from sensorbench.benchmarks.stress.steering import RATE_FILE
 from sensorbench.errors import EngineUsageError, FailedError, LostGeneratorError, UsageError
 from sensorbench.hosts.build import this_build
 from sensorbench.hosts.chosen import choose_hosts
+from sensorbench.hosts.dask_host import HEARTBEAT_S, HURRIED_S
 from sensorbench.hosts.dask_parts import new_credentials
 from sensorbench.hosts.launched import Launched, local_command
 from sensorbench.hosts.messages import BeHost, BeScheduler
@@ -524,6 +525,23 @@ def test_what_was_cut_short_by_a_host_that_was_killed_is_gone_on_with(cli: Cli, 
     assert before[1].manifest.created < after[1].manifest.created
     assert after[1].manifest.totals is not None
     assert [generator.lost for generator in after[1].manifest.totals.generators] == [None, None]
+
+
+def test_ctrl_c_is_not_kept_waiting_by_a_host_that_hangs(tmp_path: Path) -> None:
+    with long_run(tmp_path / "out") as (process, processes):
+        processes["host 2"].send_signal(signal.SIGSTOP)
+        # Somebody waits for its answers by then.
+        time.sleep(1.0)
+        interrupted_s = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        _, printed = process.communicate(timeout=ENDS_WITHIN_S)
+        took_s = time.monotonic() - interrupted_s
+    assert process.returncode == 130, printed
+    assert took_s < HEARTBEAT_S - 5.0
+    said = f"interrupted; load generator 2 is gone: host local-2: it did not answer for {HURRIED_S:g} s; at least"
+    assert said in " ".join(printed.split())
+    assert "Traceback" not in printed
+    check_lost(tmp_path / "out", totals_of(tmp_path / "out"), {2})
 
 
 @pytest.mark.parametrize(("end", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -signal.SIGKILL)])
