@@ -307,10 +307,16 @@ def test_a_benchmark_that_ends_removes_its_own_on_all_hosts(hosts: list[ProcessH
 
 def test_a_benchmark_goes_on_where_a_host_was_lost(hosts: list[ProcessHost]) -> None:
     spec = lab.ServerSpec(FakeRing.name, name="ring", nodes=3, hosts=THREE, stays=False)
-    with pytest.raises(LostGeneratorError), lab.borrowed(spec) as instance:
-        left = process_of(instance, 3)
+    nodes = []
+
+    def lose_the_last(instance: Instance) -> None:
+        nodes.append(process_of(instance, 3))
         hosts[2].kill()
         raise LostGeneratorError("load generator 3 is gone")
+
+    with pytest.raises(LostGeneratorError), lab.borrowed(spec) as instance:
+        lose_the_last(instance)
+    (left,) = nodes
     # Nobody could end its node, and its record says where that may still run.
     assert left.is_running()
     (known,) = lab.read_instances()

@@ -108,7 +108,9 @@ def test_the_same_hosts_go_on_with_the_parts(tmp_path: Path) -> None:
     write_study_plan(tmp_path, plan)
     # How they are reached is not known from their names.
     assert clusters.as_planned(ElasticityStudyOptions(), tmp_path).hosts is None
-    assert clusters._plan_of(clusters.as_planned(ElasticityStudyOptions(hosts="local:2"), tmp_path), parts_of(FILE, options)) == plan
+    assert (
+        clusters._plan_of(clusters.as_planned(ElasticityStudyOptions(hosts="local:2"), tmp_path), parts_of(FILE, options)) == plan
+    )
 
 
 @pytest.mark.cluster

@@ -202,7 +202,8 @@ class ElasticityFigures(SummaryPart):
     dataset: ArticleCount
     changes: list[ClusterChange]
     hosts: list[str] = Field(
-        default=[], description="Hosts that may have had its nodes; none where these were on this machine, or the cluster was there."
+        default=[],
+        description="Hosts that may have had its nodes; none where these were on this machine, or the cluster was there.",
     )
     load: Annotated[LoadReport, AsWritten] | None = Field(description="How loading went, as in load.json.")
     transitions: list[Transition]

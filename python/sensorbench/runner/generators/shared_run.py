@@ -44,7 +44,9 @@ class SharedRun(EngineRun):
     clock, the zero of its load generators is shifted by the offset. Once the user interrupts, `hosts` that do not answer are not waited for long.
     """
 
-    def __init__(self, generators: Sequence[LoadGenerator], plan: EnginePlan, origin_ns: int, hosts: Sequence[ClockedHost]) -> None:
+    def __init__(
+        self, generators: Sequence[LoadGenerator], plan: EnginePlan, origin_ns: int, hosts: Sequence[ClockedHost]
+    ) -> None:
         self._generators = generators
         self._hosts = hosts
         self._interruptions = interrupts.count()
