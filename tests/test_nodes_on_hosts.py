@@ -307,7 +307,7 @@ def test_a_benchmark_that_ends_removes_its_own_on_all_hosts(hosts: list[ProcessH
 
 def test_a_benchmark_goes_on_where_a_host_was_lost(hosts: list[ProcessHost]) -> None:
     spec = lab.ServerSpec(FakeRing.name, name="ring", nodes=3, hosts=THREE, stays=False)
-    nodes = []
+    nodes: list[psutil.Process] = []
 
     def lose_the_last(instance: Instance) -> None:
         nodes.append(process_of(instance, 3))
