@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from shutil import copytree
+from typing import Any
 
 import psutil
 import pyarrow as pa
@@ -23,14 +24,15 @@ from sensorbench.hosts.pool import HostPool
 from sensorbench.progress import ProgressReporter
 from sensorbench.results.described import LoadReport
 from sensorbench.results.ownership import Claim
+from sensorbench.runner import load as load_module
 from sensorbench.runner.generators import shared_load as shared_load_module
 from sensorbench.runner.generators.hosted import HostedGenerator
 from sensorbench.runner.generators.load_part import LoadPart, parts_of, rows_of
 from sensorbench.runner.generators.local import LocalGenerator
 from sensorbench.runner.generators.messages import LoadState
-from sensorbench.runner.generators.shared_load import shared_load
+from sensorbench.runner.generators.shared_load import SharedLoad, shared_load
 from sensorbench.runner.generators.sharing import LoadGenerators, why_undivided_by
-from sensorbench.runner.load import load_variant
+from sensorbench.runner.load import load_more, load_variant
 from sensorbench.runner.prepare import PreparedTable, prepare_tables
 from sensorbench.runner.variants import Variant, parse_target
 from sensorbench.schemas import load_operations, load_schema
@@ -81,6 +83,17 @@ def test_parts_are_all_rows_once_and_in_their_order(tmp_path: Path, sizes: list[
         sent.write_bytes(b"".join(part.chunks()))
         assert sent.stat().st_size <= table.file.stat().st_size
         assert rows_of(part.as_sent(), sent).read_all()["id"].to_pylist() == ids
+
+
+def test_parts_of_rows_with_other_keys_have_these(tmp_path: Path) -> None:
+    table = table_of([7, 7, 2], tmp_path).shifted("id", 100)
+    keys = list(range(100, 116))
+    assert table.open().read_all()["id"].to_pylist() == keys
+    parts = [LoadPart.model_validate_json(part.model_dump_json()) for part in parts_of(table, 3)]
+    found = [rows_of(part, table.file).read_all() for part in parts]
+    assert [key for rows in found for key in rows["id"].to_pylist()] == keys
+    # All else of a row stays.
+    assert [text for rows in found for text in rows["text"].to_pylist()] == [f"row {number}" for number in range(16)]
 
 
 @dataclass(frozen=True)
@@ -310,6 +323,26 @@ def test_ctrl_c_during_a_load_ends_it_and_it_is_loaded_anew(
     )
 
 
+def test_rows_with_other_keys_are_added_by_all_of_them(loadable: Loadable, monkeypatch: pytest.MonkeyPatch) -> None:
+    shared: list[int] = []
+
+    def noted(*arguments: Any, **named: Any) -> AbstractContextManager[SharedLoad]:
+        shared.append(arguments[1])
+        return shared_load(*arguments, **named)
+
+    monkeypatch.setattr(load_module, "shared_load", noted)
+    found = []
+    for count in (1, 2):
+        loadable.load(1)
+        more = [table.shifted("floor", 1000) for table in loadable.tables]
+        load_more(loadable.variant, loadable.attached(), more, "more", reporter=QUIET, generators=LoadGenerators(count))
+        found.append(loadable.digests())
+    assert shared == [2]
+    assert found[0] == found[1]
+    assert [found[0][table.table][0] for table in loadable.tables] == [2 * table.rows for table in loadable.tables]
+    assert own_processes() == []
+
+
 def test_ctrl_c_while_parts_are_sent_is_not_kept_waiting_by_the_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     until_s = time.monotonic() + LONGEST_S
     sent: list[int] = []
@@ -415,6 +448,11 @@ def test_an_experiment_whose_databases_one_process_loads_says_so(cli: Cli, tmp_p
     planned = cli("run", experiment, *words, "--generators", 2, "--dry-run", "--json", "--out", tmp_path / "dry")
     assert planned.exit_code == 0, planned.err
     assert [note for note in planned.json["notes"] if note.endswith(why)]
+    assert [
+        note
+        for note in planned.json["notes"]
+        if "the pilot is loaded and measured by one process, not by 2 load generators" in note
+    ]
 
 
 def variant_at(url: str, schema: str, database: str) -> Variant:

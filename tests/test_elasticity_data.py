@@ -5,12 +5,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sensorbench.benchmarks.elasticity import ElasticityOptions, ElasticitySpec, planned, spec_of
+from sensorbench.benchmarks.elasticity import ElasticityBenchmark, ElasticityOptions, ElasticitySpec, planned, spec_of
 from sensorbench.benchmarks.elasticity.moves import data_moves
 from sensorbench.dataset import open_dataset
 from sensorbench.errors import FailedError, UsageError
 from sensorbench.lab.limits import Limits, of_more_nodes
 from sensorbench.results.insight import Insight, Series
+from sensorbench.runner import Servers
 from sensorbench.schemas import load_operations, load_schema
 
 
@@ -125,3 +126,12 @@ def test_the_memory_of_a_node_is_known_of_the_lab_and_told_by_users() -> None:
     assert spec_of(own, "cassandra://db", 0, open_dataset("wikipedia")).node_idle_bytes is None
     with pytest.raises(UsageError, match="--node-memory: of hbase, a cluster of the lab, say --server-memory"):
         spec_of(options.model_copy(update={"node_memory": 1}), "hbase", 0, open_dataset("wikipedia"))
+
+
+def test_the_manifest_names_the_hosts_that_may_have_nodes(tmp_path: Path) -> None:
+    for text, names in ((None, []), ("local:4", [f"local-{number}" for number in range(1, 5)])):
+        options = ElasticityOptions(targets=("redis+cluster",), hosts=text)
+        plan = planned(spec_of(options, "redis+cluster", 0, open_dataset("wikipedia")), tmp_path)
+        described = ElasticityBenchmark().describe(plan, Servers({})).plan
+        # All requests come from this process.
+        assert (described.hosts, described.workload.hosts) == (names, [])

@@ -25,13 +25,14 @@ from sensorbench.benchmarks.stress.steering import RATE_FILE
 from sensorbench.errors import EngineUsageError, FailedError, LostGeneratorError, UsageError
 from sensorbench.hosts.build import this_build
 from sensorbench.hosts.chosen import choose_hosts
+from sensorbench.hosts.dask_host import HEARTBEAT_S, HURRIED_S
 from sensorbench.hosts.dask_parts import new_credentials
 from sensorbench.hosts.launched import Launched, local_command
 from sensorbench.hosts.messages import BeHost, BeScheduler
 from sensorbench.hosts.pool import HostPool
 from sensorbench.interrupts import held_back
 from sensorbench.progress import ProgressReporter
-from sensorbench.results import read_run
+from sensorbench.results import read_comparison, read_run
 from sensorbench.results.engine_plan import EnginePlan
 from sensorbench.results.json_schemas import json_schemas
 from sensorbench.results.manifest import RunTotals
@@ -374,12 +375,14 @@ IMPATIENT = (
 
 @contextmanager
 def long_run(
-    folder: Path, program: Sequence[str] = SENSORBENCH, hosts: int = 2
+    folder: Path, program: Sequence[str] = SENSORBENCH, words: Sequence[str] | None = None, run: str = "runs/001"
 ) -> Iterator[tuple["subprocess.Popen[str]", dict[str, psutil.Process]]]:
-    """A run on local hosts that would go on for a minute, of which a part is written; and the processes of hosts, of their load generators and of the
-    scheduler, by name. When it ends, none of them is left, no file of theirs, and nobody listens where they did.
+    """A run on two local hosts, of which a part is written: of a command, or one that would go on for a minute; and the processes of hosts, of their
+    load generators and of the scheduler, by name. When it ends, none of them is left, no file of theirs, and nobody listens where they did.
     """
-    command = (sys.executable, *program, *stress(folder, f"local:{hosts}", "--rates", "200", "--step-duration", "1m"))
+    hosts = 2
+    words = words or stress(folder, f"local:{hosts}", "--rates", "200", "--step-duration", "1m")
+    command = (sys.executable, *program, *words)
     temporary = folder.with_name("temporary")
     temporary.mkdir()
     environment = {**os.environ, "TMPDIR": str(temporary)}
@@ -387,7 +390,7 @@ def long_run(
         children: list[psutil.Process] = []
         places: dict[tuple[str, int], int] = {}
         try:
-            while len(list(folder.glob("runs/001/segments/*.hlog"))) < 1:
+            while not list(folder.glob(f"{run}/segments/*.hlog")):
                 assert process.poll() is None, process.stderr.read() if process.stderr else ""
                 time.sleep(0.05)
             children = psutil.Process(process.pid).children(recursive=True)
@@ -416,8 +419,8 @@ def named(controller: int, places: dict[tuple[str, int], int]) -> dict[str, psut
     return found
 
 
-def totals_of(folder: Path) -> RunTotals:
-    manifest = read_run(folder / "runs" / "001").manifest
+def totals_of(folder: Path, run: str = "runs/001") -> RunTotals:
+    manifest = read_run(folder / run).manifest
     assert manifest.status == "interrupted"
     assert manifest.totals is not None
     return manifest.totals
@@ -449,12 +452,6 @@ def test_a_rate_that_is_set_is_that_of_all_of_them(cli: Cli, tmp_path: Path) -> 
     ("name", "by", "expected", "lost_numbers"),
     [
         ("generator 2", signal.SIGKILL, "host local-2: load generator 2 (process {pid}): it was ended by SIGKILL", {2}),
-        (
-            "host 2",
-            signal.SIGKILL,
-            "load generator 2 is gone: host local-2: its process {pid} is gone: it was ended by SIGKILL",
-            {2},
-        ),
         ("scheduler", signal.SIGKILL, "the scheduler of the hosts (process {pid}) is gone: it was ended by SIGKILL", {1, 2}),
         # It is there, and so is its load generator, but nobody hears of them.
         ("host 2", signal.SIGSTOP, f"load generator 2 is gone: host local-2: it did not answer for {IMPATIENT_S} s", {2}),
@@ -470,7 +467,11 @@ def test_what_is_killed_or_hangs_ends_the_run_and_is_named(
     assert process.returncode == 1, printed
     assert expected.format(pid=pid) in " ".join(printed.split())
     assert "Traceback" not in printed
-    totals = totals_of(tmp_path / "out")
+    check_lost(tmp_path / "out", totals_of(tmp_path / "out"), lost_numbers)
+
+
+def check_lost(out: Path, totals: RunTotals, lost_numbers: set[int]) -> None:
+    """Whatever was lost is accounted for, and the results say why they were cut short."""
     lost = [generator for generator in totals.generators if generator.lost is not None]
     assert {generator.number for generator in lost} == lost_numbers
     # What the lost ones had started, and did not hand over, is counted nowhere else.
@@ -478,9 +479,69 @@ def test_what_is_killed_or_hangs_ends_the_run_and_is_named(
     known = [generator for generator in totals.generators if generator.lost is None]
     assert started == sum(generator.started for generator in known) + sum(each.started - each.unknown for each in lost)
     assert started == sum(sum(report["counts"].values()) for phase in totals.phases for report in phase.operations.values())
-    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text(encoding="utf-8"))
+    manifest = json.loads((out / "manifest.json").read_text(encoding="utf-8"))
     assert manifest["status"] == "interrupted"
     assert "operations that it had started are unknown" in manifest["reason"]
+
+
+EXPERIMENT = """
+dataset = "beijing-air-quality"
+scale = 0.002
+[[target]]
+url = "sqlite"
+schema = "natural"
+[workload]
+mix = { get_sensor_data = 1 }
+schedule = { rate = 100, concurrency = 4 }
+duration = "4s"
+warmup = "100ms"
+repetitions = 2
+"""
+
+
+def test_what_was_cut_short_by_a_host_that_was_killed_is_gone_on_with(cli: Cli, tmp_path: Path) -> None:
+    experiment, out = tmp_path / "experiment.toml", tmp_path / "out"
+    experiment.write_text(EXPERIMENT, encoding="utf-8")
+    words = ["run", str(experiment), "--hosts", "local:2", "--no-open", "--out", str(out)]
+    cut_short = "experiments/sqlite-natural/run-2"
+    with long_run(out, words=words, run=cut_short) as (process, processes):
+        host = processes["host 2"]
+        host.kill()
+        _, printed = process.communicate(timeout=ENDS_WITHIN_S)
+    assert process.returncode == 1, printed
+    said = f"load generator 2 is gone: host local-2: its process {host.pid} is gone: it was ended by SIGKILL"
+    assert said in " ".join(printed.split())
+    assert "; --resume goes on" in " ".join(printed.split())
+    check_lost(out, totals_of(out, cut_short), {2})
+    (before,) = read_comparison(out).runs.values()
+    # On the same hosts, which are other processes.
+    resumed = cli(*words, "--resume")
+    assert resumed.exit_code == 0, resumed.err
+    assert "sqlite-natural: already loaded" in " ".join(resumed.err.split())
+    (after,) = read_comparison(out).runs.values()
+    assert [run.state for run in before] == ["complete", "interrupted"]
+    assert [run.state for run in after] == ["complete", "complete"]
+    assert before[0].manifest == after[0].manifest
+    assert before[1].manifest.created < after[1].manifest.created
+    assert after[1].manifest.totals is not None
+    assert [generator.lost for generator in after[1].manifest.totals.generators] == [None, None]
+
+
+def test_ctrl_c_is_not_kept_waiting_by_a_host_that_hangs(tmp_path: Path) -> None:
+    with long_run(tmp_path / "out") as (process, processes):
+        processes["host 2"].send_signal(signal.SIGSTOP)
+        # Somebody waits for its answers by then.
+        time.sleep(1.0)
+        interrupted_s = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        _, printed = process.communicate(timeout=ENDS_WITHIN_S)
+        took_s = time.monotonic() - interrupted_s
+    assert process.returncode == 130, printed
+    assert took_s < HEARTBEAT_S - 5.0
+    said = f"interrupted; load generator 2 is gone: host local-2: it did not answer for {HURRIED_S:g} s; at least"
+    assert said in " ".join(printed.split())
+    assert "Traceback" not in printed
+    check_lost(tmp_path / "out", totals_of(tmp_path / "out"), {2})
 
 
 @pytest.mark.parametrize(("end", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -signal.SIGKILL)])

@@ -109,6 +109,18 @@ def test_an_interruption_waits_for_the_end_of_what_holds_it_back(sent: signal.Si
     check()
 
 
+def test_one_that_is_held_back_is_known_and_can_be_taken() -> None:
+    before = interrupts.count()
+    with held_back():
+        assert not interrupts.has_come_since(before)
+        interrupt()
+        assert interrupts.has_come_since(before)
+        assert interrupts.take_pending()
+        assert not interrupts.take_pending()
+    # It did not come at the end.
+    assert interrupts.count() == before + 1
+
+
 def test_it_comes_at_once_where_it_is_let_through_and_then_not_again() -> None:
     with held_back():
         with pytest.raises(KeyboardInterrupt), let_through():

@@ -17,7 +17,7 @@ from sensorbench import lab
 from sensorbench.benchmarks.elasticity import faults
 from sensorbench.benchmarks.elasticity.changes import Change, carry_out
 from sensorbench.benchmarks.elasticity.clusters import LabNodes
-from sensorbench.errors import FailedError, LostHostError, UsageError
+from sensorbench.errors import FailedError, LostGeneratorError, LostHostError, UsageError
 from sensorbench.lab import addresses, at_node, parts, placement
 from sensorbench.lab import lab as starting
 from sensorbench.lab.instance import Instance, find_instance
@@ -303,6 +303,30 @@ def test_a_benchmark_that_ends_removes_its_own_on_all_hosts(hosts: list[ProcessH
         lab.borrowed(lab.ServerSpec(FakeRing.name, name="ring", nodes=3, hosts=THREE, stays=False)),
     ):
         hosts[2].kill()
+
+
+def test_a_benchmark_goes_on_where_a_host_was_lost(hosts: list[ProcessHost]) -> None:
+    spec = lab.ServerSpec(FakeRing.name, name="ring", nodes=3, hosts=THREE, stays=False)
+    nodes: list[psutil.Process] = []
+
+    def lose_the_last(instance: Instance) -> None:
+        nodes.append(process_of(instance, 3))
+        hosts[2].kill()
+        raise LostGeneratorError("load generator 3 is gone")
+
+    with pytest.raises(LostGeneratorError), lab.borrowed(spec) as instance:
+        lose_the_last(instance)
+    (left,) = nodes
+    # Nobody could end its node, and its record says where that may still run.
+    assert left.is_running()
+    (known,) = lab.read_instances()
+    assert (known.state, [node.number for node in known.nodes]) == ("being removed", [3])
+    hosts[2].start()
+    with lab.borrowed(spec) as again:
+        assert not left.is_running() or left.status() == psutil.STATUS_ZOMBIE
+        assert [known.identity for known in lab.read_instances()] == [again.identity]
+        assert [on_disk(host) for host in hosts] == [["node-1"], ["node-2"], ["node-3"]]
+    assert lab.read_instances() == []
 
 
 class Quiet:

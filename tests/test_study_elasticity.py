@@ -421,5 +421,10 @@ def test_the_page_of_a_cluster_has_its_scores(tmp_path: Path) -> None:
     page = write_page(elasticity_page(work("cassandra", 160.0)), tmp_path).read_text(encoding="utf-8")
     assert len(re.findall(r"<td[^>]*>12\.0</td>", page)) == 3 * 3
     assert "This run is" not in page
+    assert "local-1, local-2" not in page
+    placed = work("cassandra", 160.0)
+    placed = placed.model_copy(update={"result": placed.result.model_copy(update={"hosts": ["local-1", "local-2"]})})
+    jsonschema.validate(json.loads(placed.model_dump_json()), json_schemas()["elasticity-summary"])
+    assert "local-1, local-2" in write_page(elasticity_page(placed), tmp_path).read_text(encoding="utf-8")
     interrupted = write_page(elasticity_page(work("cassandra", 160.0, "interrupted")), tmp_path)
     assert "This run is <strong>interrupted</strong>: why" in interrupted.read_text(encoding="utf-8")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from sensorbench.app import elasticity as clusters
 from sensorbench.benchmarks.elasticity import ElasticityStudyOptions
 from sensorbench.errors import UsageError
 from sensorbench.results.elasticity import ElasticityStudyPlan, parts_left, write_study_plan
@@ -81,6 +82,35 @@ BEGUN = ElasticityStudyPlan(
     targets=["redis-cluster"], scenarios=["at-once"], nodes=None, dataset="wikipedia", copies=1, server_memory=600 << 20, scale=1.0, operations=20,
     executions=2, measurements=10, warmup=1.0, rate=None, repetitions=1, seed=42, parts=["redis-cluster-at-once-1"],
 )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "places"),
+    [
+        (["local-1", "local-2"], [], "with nodes on local-1, local-2, not on this machine alone"),
+        (["local-1", "local-2"], ["--hosts", "local:3"], "with nodes on local-1, local-2, not on local-1, local-2, local-3"),
+        ([], ["--hosts", "local:2"], "with nodes on this machine alone, not on local-1, local-2"),
+    ],
+)
+def test_no_other_hosts_go_on_with_the_parts(cli: Cli, tmp_path: Path, before: list[str], after: list[str], places: str) -> None:
+    out = tmp_path / "out"
+    write_study_plan(out, BEGUN.model_copy(update={"hosts": before}))
+    ended = cli("study", "run", "elasticity", *after, "--resume", "--out", out, "--no-open")
+    assert ended.exit_code == 2
+    assert f"was begun {places}; give the same --hosts" in " ".join(ended.err.split())
+
+
+def test_the_same_hosts_go_on_with_the_parts(tmp_path: Path) -> None:
+    options = ElasticityStudyOptions(targets=("redis+cluster",), scenarios=("at-once",), repetitions=1, hosts="local:2")
+    plan = clusters._plan_of(options, parts_of(FILE, options))
+    assert plan.hosts == ["local-1", "local-2"]
+    clusters._check_same(plan, plan, tmp_path)
+    write_study_plan(tmp_path, plan)
+    # How they are reached is not known from their names.
+    assert clusters.as_planned(ElasticityStudyOptions(), tmp_path).hosts is None
+    assert (
+        clusters._plan_of(clusters.as_planned(ElasticityStudyOptions(hosts="local:2"), tmp_path), parts_of(FILE, options)) == plan
+    )
 
 
 @pytest.mark.cluster

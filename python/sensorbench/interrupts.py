@@ -57,12 +57,24 @@ def count() -> int:
     return _STATE.raised
 
 
+def has_come_since(before: int) -> bool:
+    """Whether an interruption has come since there were so many (`count`), be it held back."""
+    return _STATE.is_pending or _STATE.raised > before
+
+
 def check() -> None:
     """Raises KeyboardInterrupt when an interruption was held back."""
-    if _STATE.is_pending and _is_main_thread():
-        _STATE.is_pending = False
-        _STATE.raised += 1
+    if take_pending():
         raise KeyboardInterrupt
+
+
+def take_pending() -> bool:
+    """Whether an interruption was held back. It does not come any more: who asks raises it."""
+    if not _STATE.is_pending or not _is_main_thread():
+        return False
+    _STATE.is_pending = False
+    _STATE.raised += 1
+    return True
 
 
 class held_back:  # noqa: N801 - used like a function

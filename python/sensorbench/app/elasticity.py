@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from sensorbench import lab
 from sensorbench.app import reports
 from sensorbench.app.run import Show, run_and_report
 from sensorbench.benchmarks.elasticity import ElasticityBenchmark, ElasticitySpec, ElasticityStudyOptions, planned
@@ -139,13 +140,15 @@ def run_study(
 
 
 def as_planned(options: ElasticityStudyOptions, folder: Path) -> ElasticityStudyOptions:
-    """The options of a study that goes on: as it began, where nothing else is said. Raises UsageError where none did."""
+    """The options of a study that goes on: as it began, where nothing else is said, but for hosts, whose names do not say how they are reached. Raises
+    UsageError where none did.
+    """
     plan = read_study_plan(folder)
     if plan is None:
         raise UsageError(
             f"--resume: {folder} holds no parts of this study to go on with; leave out --resume to begin, or name another folder with --out"
         )
-    begun = plan.model_dump(exclude={"parts"})
+    begun = plan.model_dump(exclude={"parts", "hosts"})
     begun |= {name: tuple(begun[name]) for name in ("targets", "scenarios")}
     fresh = ElasticityStudyOptions()
     return options.model_copy(
@@ -156,13 +159,19 @@ def as_planned(options: ElasticityStudyOptions, folder: Path) -> ElasticityStudy
 def _plan_of(options: ElasticityStudyOptions, parts: Sequence[StudyPart]) -> ElasticityStudyPlan:
     """What is measured, for whoever goes on with it."""
     given = options.model_dump(include=set(ElasticityStudyPlan.model_fields))
-    return ElasticityStudyPlan.model_validate({**given, "scale": options.used_scale, "parts": [part.name for part in parts]})
+    found = {"scale": options.used_scale, "hosts": lab.host_names(options.hosts), "parts": [part.name for part in parts]}
+    return ElasticityStudyPlan.model_validate({**given, **found})
 
 
 def _check_same(plan: ElasticityStudyPlan, before: ElasticityStudyPlan | None, folder: Path) -> None:
     """Raises UsageError where parts were begun with another plan: they could not be compared."""
     if before is None or plan == before:
         return
+    if plan.hosts != before.hosts:
+        begun_on, now_on = (", ".join(hosts) or "this machine alone" for hosts in (before.hosts, plan.hosts))
+        raise UsageError(
+            f"--resume: {folder} was begun with nodes on {begun_on}, not on {now_on}; give the same --hosts, or another folder with --out"
+        )
     new, old = plan.model_dump(exclude={"parts"}), before.model_dump(exclude={"parts"})
     names = [name.replace("_", "-") for name in new if new[name] != old[name]] or ["parts, by another version of the study"]
     raise UsageError(

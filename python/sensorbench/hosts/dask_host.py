@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
-# A host that does not answer for so long is lost.
-HEARTBEAT_S = 30.0
+# A host that does not answer for so long is lost; once the user interrupts, earlier.
+HEARTBEAT_S, HURRIED_S = 30.0, 5.0
 # How often a host is asked whether it is there, and how long an answer is waited for until that is looked at again.
 _BEAT_S, _SLICE_S = 1.0, 0.5
 # An agent is made within this time, the import of this package there included.
@@ -56,6 +56,7 @@ class DaskHost:
         self._address = address
         self._how_it_ended = how_it_ended
         self._numbers = count(1)
+        self._patience_s = HEARTBEAT_S
         self._lost: str | None = None
         self._samples: list[ClockSample] = []
         self._ended = Event()
@@ -113,6 +114,15 @@ class DaskHost:
         """Samples its clock now. Raises LostHostError."""
         return self._sample(ROUND_TRIPS)
 
+    def hurry(self) -> None:
+        """From now on it is lost when it does not answer for HURRIED_S."""
+        self._patience_s = min(self._patience_s, HURRIED_S)
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether it is gone, or answers no more."""
+        return self._lost is not None
+
     def close(self) -> None:
         """Has it end; what it keeps was ended before."""
         self._ended.set()
@@ -169,8 +179,8 @@ class DaskHost:
             except TimeoutError:
                 if self._lost is not None:
                     raise LostHostError(self._lost) from None
-                if time.monotonic() - self._heard_s > HEARTBEAT_S:
-                    raise self._gone(f"it did not answer for {HEARTBEAT_S:g} s") from None
+                if time.monotonic() - self._heard_s > self._patience_s:
+                    raise self._gone(f"it did not answer for {self._patience_s:g} s") from None
             except (OSError, RuntimeError) as error:
                 raise self._gone(str(error)) from None
             else:

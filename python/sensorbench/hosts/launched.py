@@ -90,6 +90,10 @@ class Launched:
         """Whether it is over."""
         return self._process.has_ended
 
+    def kill(self) -> None:
+        """Ends the process here by SIGKILL."""
+        self._process.kill()
+
     def close(self) -> None:
         """Ends the process, which ends by itself when its standard input is closed, unless it hangs."""
         self._process.close(_CLOSE_S)

@@ -142,7 +142,7 @@ class HostPool:
                 worker = each.process.listening()
                 address = each.entry.address or _host_of(worker)
                 host = DaskHost(each.entry, address, client, worker, _Endings(each.process, scheduler))
-                stack.callback(host.close)
+                stack.callback(_leave, host, each.process)
                 hosts.append(host)
         return hosts
 
@@ -190,6 +190,13 @@ class _Endings:
 def _ends(process: Launched) -> bool:
     """Whether a process is over, or is within a moment: its connection breaks a little before."""
     return process.has_ended or process.how_it_ended(1.0) != ANSWERS_NO_MORE
+
+
+def _leave(host: DaskHost, process: Launched) -> None:
+    """Has a host end. One that is lost does not hear of that."""
+    host.close()
+    if host.is_lost:
+        process.kill()
 
 
 def _closed_with(process: Launched, stack: ExitStack) -> Launched:

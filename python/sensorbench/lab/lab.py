@@ -49,6 +49,7 @@ from sensorbench.lab.removal import (
     size_of_instance,
     sound_instances,
     sweep,
+    sweep_hosts,
 )
 from sensorbench.lab.server_spec import ServerSpec
 from sensorbench.lab.software import Source
@@ -78,7 +79,10 @@ def up(spec: ServerSpec) -> Instance:
     if unknown:
         key, why = next(iter(unknown.items()))
         raise UsageError(f"--server-setting {key}: {database.name} {source.version} does not know it: {why}")
-    hosts = connected_hosts(spec.hosts) if spec.hosts is not None else []
+    hosts: Sequence[Host] = []
+    if spec.hosts is not None:
+        hosts = connected_hosts(spec.hosts)
+        sweep_hosts(spec.hosts, hosts)
     with locked(instances_folder() / "lock"):
         instance = _planned(spec, database, source.version, user, hosts)
         instance.write()

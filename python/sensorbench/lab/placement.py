@@ -90,6 +90,11 @@ def chosen_hosts(text: str) -> "ChosenHosts":
     return replace(chosen, file=chosen.file.model_copy(update={"host": entries}))
 
 
+def host_names(text: str | None) -> list[str]:
+    """The hosts that a text names, for manifests; none of None. Raises UsageError."""
+    return [] if text is None else chosen_hosts(text).names
+
+
 def _lab_of(host: str) -> Path:
     return instances_folder().parent / "hosts" / host
 

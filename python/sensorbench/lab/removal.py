@@ -4,14 +4,16 @@ import contextlib
 import logging
 import os
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 from sensorbench.errors import FailedError, LostHostError, UsageError
+from sensorbench.hosts.host import Host
 from sensorbench.lab import processes
 from sensorbench.lab.instance import RECORD_FILE, Instance, find_instance
 from sensorbench.lab.limits import remove_group
 from sensorbench.lab.nodes import STOP_WITHIN_S
-from sensorbench.lab.placement import hosts_of
+from sensorbench.lab.placement import absolute, hosts_of
 from sensorbench.lab.registry import LAB_SERVERS
 from sensorbench.lab.state_dirs import instances_folder
 
@@ -108,6 +110,25 @@ def sweep() -> list[str]:
             remove_after_failure(instance)
             swept.append(instance.name)
     return swept
+
+
+def sweep_hosts(text: str, hosts: Sequence[Host]) -> None:
+    """Ends on hosts what belongs to nobody there, and removes what could not be removed when one of them was lost. Whoever goes on there finds neither
+    nodes at the addresses that are wanted nor old records.
+
+    Args:
+        text: what `--hosts` says.
+        hosts: those that it names, which are connected.
+
+    Raises:
+        LostHostError: where one of them is lost again.
+
+    """
+    for host in hosts:
+        host.call(sweep)
+    for instance in sound_instances():
+        if instance.state == "being removed" and instance.hosts == absolute(text):
+            remove_after_failure(instance)
 
 
 def remove_folder(folder: Path) -> None:

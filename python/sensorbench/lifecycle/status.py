@@ -44,8 +44,10 @@ def record_status(writer: ManifestWriter[Any], otherwise: str = "") -> Iterator[
             raise type(error)(f"{error}; what was measured until then is in {writer.folder}{otherwise}") from None
         except BaseException as error:
             if count() > interruptions or isinstance(error, _INTERRUPTED):
-                writer.finish("interrupted", "interrupted by the user")
-                where = f"interrupted; what was measured until then is in {writer.folder}{otherwise}"
+                # A run that is interrupted says which hosts did not answer.
+                lost = f"; {error}" if isinstance(error, KeyboardInterrupt) and str(error) else ""
+                writer.finish("interrupted", f"interrupted by the user{lost}")
+                where = f"interrupted{lost}; what was measured until then is in {writer.folder}{otherwise}"
                 raise InterruptedRunError(where) from None
             if isinstance(error, UsageError) and writer.withdraw_if_bare():
                 raise

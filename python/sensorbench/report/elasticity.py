@@ -55,6 +55,7 @@ def elasticity_page(summary: ElasticitySummary) -> Page:
         ("schema", f"{variant.schema_name}: {variant.schema_summary}"),
         *_sharding(result),
         *parts.servers(summary.environment, " at the start"),
+        *([("hosts", ", ".join(result.hosts))] if result.hosts else []),
         parts.machine(summary.environment, "CPUs"),
     ]
     return Page(

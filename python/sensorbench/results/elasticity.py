@@ -42,6 +42,8 @@ class ElasticityStudyPlan(SummaryPart):
     rate: float | None
     repetitions: int | None
     seed: int
+    # Those that may have nodes, by their names; none where nodes are on this machine.
+    hosts: list[str] = []
     parts: list[str]
 
 

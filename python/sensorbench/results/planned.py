@@ -182,6 +182,10 @@ class PlannedElasticity(SummaryPart):
     workload: ElasticityWorkload
     dataset: ArticleCount
     changes: list[ClusterChange] = Field(description="What was to be done to the cluster, in this order.")
+    hosts: list[str] = Field(
+        default=[],
+        description="Hosts that may have had its nodes; none where these were on this machine, or the cluster was there.",
+    )
 
 
 class ElasticityManifest(BaseManifest[PlannedElasticity]):

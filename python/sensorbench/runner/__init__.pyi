@@ -24,9 +24,8 @@ from .generators.sharing import (
 from .jobs import LiveJobs, live_jobs
 from .lengths import Length, LengthOrNone, Seconds, SecondsOrNone, seconds, seconds_or_none
 from .live import FeedEnd, LiveFeed, publish_stored, published_to
-from .load import LoadOrder, check_namespace, fingerprint_of, known_size, load_variant, noted
+from .load import LoadOrder, check_namespace, fingerprint_of, known_size, load_more, load_variant, noted
 from .markers import watch_markers
-from .memory import MemoryGuard
 from .monitor import CLIENT
 from .namespaces import OwnedNamespace, owned_namespaces
 from .no_op import at_rate, client_figures, do_nothing, response_of, timer_lag_s
@@ -75,7 +74,6 @@ from .variants import (
     started_target,
 )
 from .versions import lab_takes
-from .waiting import wait_for
 from .workload import MAX_CONCURRENCY, MAX_CONCURRENCY_EMBEDDED, WARMUP, Schedule, Workload
 
 __all__ = [
@@ -111,7 +109,6 @@ __all__ = [
     "LiveJobs",
     "LoadGenerators",
     "LoadOrder",
-    "MemoryGuard",
     "Observer",
     "OwnedNamespace",
     "Parameters",
@@ -170,6 +167,7 @@ __all__ = [
     "live_jobs",
     "load_experiment",
     "load_generators",
+    "load_more",
     "load_variant",
     "make_variants",
     "marker_write",
@@ -206,7 +204,6 @@ __all__ = [
     "swept",
     "timer_lag_s",
     "validated",
-    "wait_for",
     "warn_of_client",
     "warn_of_generators",
     "watch_markers",

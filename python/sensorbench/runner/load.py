@@ -115,6 +115,10 @@ class _Loading:
             return self._by_tool()
         if self.order.batches is not None:
             return self._in_batches(self.order.batches)
+        return self.send(generators)
+
+    def send(self, generators: LoadGenerators | None) -> _RowsIn:
+        """Loads by the driver; `generators` share it where there are some."""
         return self._by_driver() if generators is None else self._by_generators(generators)
 
     def _by_tool(self) -> _RowsIn:
@@ -268,6 +272,39 @@ def load_variant(
     if (used := memory.report()) is not None:
         report["memory"] = used
     return report
+
+
+def load_more(
+    variant: Variant,
+    target: Target,
+    tables: list[PreparedTable],
+    title: str,
+    *,
+    reporter: ProgressReporter,
+    generators: LoadGenerators = ALONE,
+) -> None:
+    """Loads further rows by the driver into tables that `load_variant` has loaded. They are not settled.
+
+    Args:
+        variant: what was loaded.
+        target: where, with its tables.
+        tables: the rows.
+        title: of the task that the reporter shows.
+        reporter: told what is going on.
+        generators: those that share the load, where they share that of the variant.
+
+    Raises:
+        FailedError: a load generator is lost, or there is too little memory or disk.
+        EngineError: for what the database refuses.
+
+    """
+    rows = sum(table.rows for table in tables)
+    is_shared = generators.count > 1 and why_undivided_by(generators, variant) is None
+    guard = MemoryGuard(variant, rows)
+    with reporter.task(title, total=rows) as task:
+        progress = _Progress(variant.id, rows, None, None)
+        loading = _Loading(variant, [target], target, tables, LoadOrder(), task, guard, progress)
+        loading.send(generators if is_shared else None)
 
 
 def _loaded(table: PreparedTable, went: LoadedPart) -> LoadedTable:

@@ -9,7 +9,7 @@ import os
 import re
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import duckdb
@@ -21,6 +21,7 @@ from sensorbench.errors import UsageError
 from sensorbench.paths import cache_folder
 from sensorbench.progress import ProgressReporter
 from sensorbench.results.files import write_text
+from sensorbench.runner.generators.load_part import Shift
 from sensorbench.schemas import Schema
 from sensorbench.schemas.arrow_types import arrow_schema
 from sensorbench.schemas.schema import LoadQuery
@@ -44,10 +45,17 @@ class PreparedTable:
     rows: int
     bytes: int
     prepare_s: float
+    # What is added to a column when they are read.
+    shift: Shift | None = None
 
     def open(self) -> pa.RecordBatchReader:
         """The rows, from disk."""
-        return pa.ipc.open_stream(pa.OSFile(str(self.file)))
+        rows = pa.ipc.open_stream(pa.OSFile(str(self.file)))
+        return rows if self.shift is None else self.shift.applied_to(rows)
+
+    def shifted(self, column: str, by: int) -> "PreparedTable":
+        """The same rows with other keys: so much is added to the whole numbers of a column."""
+        return replace(self, shift=Shift(column=column, by=by))
 
 
 def prepare_tables(

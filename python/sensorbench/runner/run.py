@@ -13,7 +13,7 @@ import pyarrow as pa
 from sensorbench import lab
 from sensorbench._engine import Run, Target
 from sensorbench.errors import FailedError, LostGeneratorError
-from sensorbench.interrupts import check, held_back, let_through
+from sensorbench.interrupts import check, held_back, let_through, take_pending
 from sensorbench.results import RunManifest, RunWriter
 from sensorbench.results.engine_plan import EnginePlan, KeptPlan, kept_of
 from sensorbench.results.engine_report import EngineRun, ErrorReport, Snapshot, snapshot_of
@@ -158,19 +158,16 @@ def run_and_write(
                     at_end(run, not is_lost)
                 why = why_lost(totals.errors) if is_lost else run.failure()
                 writer.finish("failed" if why else "complete", totals, why)
-            except LostGeneratorError:
+            except (LostGeneratorError, KeyboardInterrupt) as error:
+                # Who interrupts does not wait long for what does not answer, so that it counts as lost.
+                is_by_user = isinstance(error, KeyboardInterrupt) or take_pending()
                 run.cancel()
                 totals = run_end.write(asks=False)
                 at_end(run, False)
                 lost = lost_generators(totals)
-                writer.finish("interrupted", totals, lost)
-                raise LostGeneratorError(lost) from None
-            except KeyboardInterrupt:
-                run.cancel()
-                totals = run_end.write(asks=False)
-                at_end(run, False)
-                writer.finish("interrupted", totals, BY_USER)
-                raise
+                reasons = [BY_USER, lost] if is_by_user else [lost]
+                writer.finish("interrupted", totals, "; ".join(filter(None, reasons)))
+                raise (KeyboardInterrupt(lost) if is_by_user else LostGeneratorError(lost)) from None
             except BaseException:
                 run.cancel()
                 raise

@@ -126,6 +126,7 @@ def estimate_comparisons(
         notes=[
             *_notes(parts, disk if is_measured else 0, disk_free, memory if is_measured else 0, memory_free, is_measured),
             *_undivided(pilot, variants),
+            *(_by_one_process(pilot) if is_measured else []),
         ],
     )
 
@@ -271,6 +272,15 @@ def _undivided(pilot: Pilot, variants: Mapping[str, Sequence[Variant]]) -> list[
         why_undivided_by(part.comparison.generators, variant) for name, part in pilot.parts.items() for variant in variants[name]
     ]
     return list(dict.fromkeys(why for why in whys if why is not None))
+
+
+def _by_one_process(pilot: Pilot) -> list[str]:
+    """Why load generators do not share the pilot, where there are several."""
+    count = max((part.comparison.generators.count for part in pilot.parts.values()), default=1)
+    if count == 1:
+        return []
+    why = "because they take longer to start than so few rows to load; loading may take less time than is said here"
+    return [f"the pilot is loaded and measured by one process, not by {count} load generators, {why}"]
 
 
 def _notes(parts: list[PartEstimate], disk: int, disk_free: int, memory: int, memory_free: int, is_measured: bool) -> list[str]:

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,7 +19,6 @@ from sensorbench.runner import (
     Comparison,
     ConnectedComparison,
     LoadGenerators,
-    MemoryGuard,
     Observer,
     Parameters,
     PreparedTable,
@@ -31,12 +29,12 @@ from sensorbench.runner import (
     build_plan,
     check_namespace,
     connect,
+    load_more,
     load_variant,
     make_variants,
     prepare_tables,
     run_plan,
     validated,
-    wait_for,
     with_keys_of_run,
 )
 from sensorbench.schemas import load_operations, load_schema
@@ -116,19 +114,22 @@ class Bench:
         return Claim(owner, "replace" if self._spec.replace else "create")
 
     def add_copies(self, copies: int, reporter: ProgressReporter) -> None:
-        """Loads the dataset again, under new ids, until there are so many copies of it, and waits until they are settled. Raises EngineError."""
+        """Loads the dataset again, under new ids, until there are so many copies of it, and waits until they are settled. Load generators share that
+        where they share the first copy. Raises EngineError and FailedError.
+        """
         if copies <= self._copies:
             return
         connected = self._is_up()
         rows = self._spec.dataset.describe().readings
         for copy in range(self._copies, copies):
-            more = sum(table.rows for table in self._tables)
-            guard = MemoryGuard(connected.comparison.variants[0], more)
-            with reporter.task(f"loading copy {copy + 1} of {copies}", total=more) as task:
-                for table in self._tables:
-                    load = connected.targets[self.variant.id].load(table.table, _moved(table, copy * rows))
-                    wait_for(load, 0, task, guard)
-                    load.result()
+            load_more(
+                connected.comparison.variants[0],
+                connected.targets[self.variant.id],
+                [table.shifted(ID, copy * rows) for table in self._tables],
+                f"loading copy {copy + 1} of {copies}",
+                reporter=reporter,
+                generators=self._generators,
+            )
             self._copies += 1
         with reporter.task("settling"):
             connected.targets[self.variant.id].settle()
@@ -206,15 +207,3 @@ def _comparison(spec: ElasticitySpec, folder: Path) -> Comparison:
 
 def _schedule(threads: int, rate_per_s: float | None) -> Schedule:
     return Schedule(concurrency=threads) if rate_per_s is None else Schedule(concurrency=1000, rate=rate_per_s, arrival="poisson")
-
-
-def _moved(table: PreparedTable, by: int) -> pa.RecordBatchReader:
-    """The rows of a table under other ids."""
-    rows = table.open()
-    place = rows.schema.get_field_index(ID)
-
-    def batches() -> Any:
-        for batch in rows:
-            yield batch.set_column(place, rows.schema.field(place), pc.add(batch.column(place), pa.scalar(by, pa.int64())))
-
-    return pa.RecordBatchReader.from_batches(rows.schema, batches())

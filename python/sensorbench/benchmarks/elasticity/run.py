@@ -100,6 +100,7 @@ class ElasticityBenchmark(Benchmark[ElasticityPlan, ElasticityManifest, Elastici
                 ),
                 dataset=ArticleCount(title=described.title, rows=described.readings),
                 changes=[ClusterChange(**asdict(change), title=change.title) for change in spec.changes],
+                hosts=lab.host_names(spec.target.hosts),
             ),
             variants=[bench.variant.manifest({name: bench.variant.schema.described_statements(name) for name in bench.titles})],
             environment={"servers": servers.described()},

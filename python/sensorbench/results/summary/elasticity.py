@@ -201,6 +201,10 @@ class ElasticityFigures(SummaryPart):
     workload: ElasticityWorkload
     dataset: ArticleCount
     changes: list[ClusterChange]
+    hosts: list[str] = Field(
+        default=[],
+        description="Hosts that may have had its nodes; none where these were on this machine, or the cluster was there.",
+    )
     load: Annotated[LoadReport, AsWritten] | None = Field(description="How loading went, as in load.json.")
     transitions: list[Transition]
     scalability: list[Scalability]

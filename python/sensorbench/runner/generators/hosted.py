@@ -26,6 +26,9 @@ class ClockedHost(Host, Protocol):
     def samples_since(self, at_ns: int) -> list[ClockSample]:
         """Samples of its clock from a time on (CLOCK_MONOTONIC, here), with the last one before it."""
 
+    def hurry(self) -> None:
+        """From now on it is lost after a few seconds in which it does not answer: the user interrupts."""
+
 
 class HostedGenerator:
     """A load generator of a host. It ends with the host's process, and when the host hears nothing from this process any more."""

@@ -16,6 +16,29 @@ if TYPE_CHECKING:
 CHUNK_BYTES = 8_000_000
 
 
+class Shift(BaseModel):
+    """What is added to the whole numbers of a column, so that the rows are those of other keys."""
+
+    model_config = ConfigDict(frozen=True)
+
+    column: str
+    by: int
+
+    def applied_to(self, rows: pa.RecordBatchReader) -> pa.RecordBatchReader:
+        """The rows with it."""
+        import pyarrow.compute as pc
+
+        schema = rows.schema
+        place = schema.get_field_index(self.column)
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            for batch in rows:
+                shifted = pc.add(batch.column(place), pa.scalar(self.by, schema.field(place).type))
+                yield batch.set_column(place, schema.field(place), shifted)
+
+        return pa.RecordBatchReader.from_batches(schema, batches())
+
+
 class LoadPart(BaseModel):
     """Rows of a table, as they lie in a file of Arrow's stream format.
 
@@ -27,6 +50,7 @@ class LoadPart(BaseModel):
         to_byte: where its last batch ends.
         skip_rows: rows of its first batch that are another's.
         rows: how many rows it has.
+        shift: what is added to a column of them; None if nothing.
 
     """
 
@@ -39,6 +63,7 @@ class LoadPart(BaseModel):
     to_byte: int
     skip_rows: int
     rows: int
+    shift: Shift | None = None
 
     def as_sent(self) -> "LoadPart":
         """The same where its bytes alone are sent: the schema, and its batches behind it."""
@@ -76,6 +101,7 @@ def parts_of(table: "PreparedTable", count: int) -> list[LoadPart]:
             to_byte=places[to_batch] if last > first else places[from_batch],
             skip_rows=first - rows_before[from_batch],
             rows=last - first,
+            shift=table.shift,
         )
 
     return [part(first, last) for first, last in pairwise(bounds)]
@@ -109,4 +135,5 @@ def rows_of(part: LoadPart, file: Path) -> pa.RecordBatchReader:
             left -= batch.num_rows
             yield batch
 
-    return pa.RecordBatchReader.from_batches(reader.schema, batches())
+    rows = pa.RecordBatchReader.from_batches(reader.schema, batches())
+    return rows if part.shift is None else part.shift.applied_to(rows)

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
 
+from sensorbench import interrupts
 from sensorbench._engine import Merge, Target
 from sensorbench.errors import LostGeneratorError
 from sensorbench.hosts.clocks import span_of
-from sensorbench.interrupts import check
 from sensorbench.lab.process_usage import ProcessUsage
 from sensorbench.results.engine_plan import EnginePlan, SharedPlan
 from sensorbench.results.engine_report import EngineRun, ErrorReport, OperationReport, PhaseReport, Snapshot
@@ -41,11 +41,15 @@ GENERATOR = "generator"
 
 class SharedRun(EngineRun):
     """A run that load generators share. Its clock is CLOCK_MONOTONIC of this machine since `origin_ns`, for all of them: where a host has another
-    clock, the zero of its load generators is shifted by the offset.
+    clock, the zero of its load generators is shifted by the offset. Once the user interrupts, `hosts` that do not answer are not waited for long.
     """
 
-    def __init__(self, generators: Sequence[LoadGenerator], plan: EnginePlan, origin_ns: int) -> None:
+    def __init__(
+        self, generators: Sequence[LoadGenerator], plan: EnginePlan, origin_ns: int, hosts: Sequence[ClockedHost]
+    ) -> None:
         self._generators = generators
+        self._hosts = hosts
+        self._interruptions = interrupts.count()
         self._phases = [phase["name"] for phase in plan["phases"]]
         self._operations = [operation["operation"]["name"] for operation in plan["operations"]]
         self._origin_ns = origin_ns
@@ -173,6 +177,7 @@ class SharedRun(EngineRun):
 
     def close(self) -> None:
         """Ends all processes."""
+        self._hurry()
         self._threads.close()
 
     def _each(
@@ -183,8 +188,10 @@ class SharedRun(EngineRun):
         """
         left = (generator for generator in self._generators if generator.number not in self._lost)
         calls = self._threads.call(call, left)
-        while can_interrupt and wait(calls.values(), SLICE_S).not_done:
-            check()
+        while wait(calls.values(), SLICE_S).not_done:
+            if can_interrupt:
+                interrupts.check()
+            self._hurry()
         answers, lost = {}, None
         for number, answer in calls.items():
             try:
@@ -196,6 +203,12 @@ class SharedRun(EngineRun):
             self.annotate(str(lost))
             raise lost
         return answers
+
+    def _hurry(self) -> None:
+        """Once the user has interrupted, hosts that do not answer are not waited for long."""
+        if interrupts.has_come_since(self._interruptions):
+            for host in self._hosts:
+                host.hurry()
 
     def _add(self, number: int, parts: SegmentParts) -> None:
         self._merge.add(parts.intervals, parts.histograms)
@@ -345,7 +358,7 @@ def shared_run(
         shared: SharedPlan = {**plan, "share": {"number": number, "of": count, "clock_origin_ns": clock_origin_ns}}
         return ShareWork(url, driver_schema, as_json(shared), tables)
 
-    run = SharedRun(started_generators(count, hosts), plan, origin_ns)
+    run = SharedRun(started_generators(count, hosts), plan, origin_ns, hosts)
     try:
         run.prepare(work)
         run.start()
