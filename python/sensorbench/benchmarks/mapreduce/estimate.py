@@ -6,8 +6,9 @@ from sensorbench.benchmarks.mapreduce.spec import MapReduceSpec
 from sensorbench.results.estimate import Estimate, PartEstimate, VariantEstimate
 from sensorbench.runner import arithmetic_estimate, place_of
 
-# What an execution takes over few articles: nearly all of it is starting an application and its executors.
-EXECUTION_S = 20.0
+# What an execution takes over few articles, with one to three nodes on a machine with two CPUs (bundle `mapreduce`): half of it is starting an
+# application and its executors.
+EXECUTION_S = 10.0
 # Words that are looked for where none is named.
 CHOSEN_WORDS = 3
 
@@ -33,7 +34,7 @@ def estimate_mapreduce(title: str, spec: MapReduceSpec, scale: float, out: Path)
     ]
     notes = [
         f"the time is that of {executions * (len(spec.targets) + spec.with_files)} executions of {EXECUTION_S:g} s, which an execution over "
-        "few articles takes (assumed); starting servers, loading and the databases' own jobs come on top",
+        "few articles took on a machine with two CPUs; starting servers, loading and the databases' own jobs come on top",
         "neither Spark nor servers are started by a dry run, so that disk and memory are not known",
     ]
     return arithmetic_estimate(title, "mapreduce", [part], out, steps=steps, scale=scale, time_s=time_s, notes=notes)
