@@ -84,7 +84,9 @@ def test_the_answer_comes_first(text: str, summary: dict[str, Any]) -> None:
 
 def test_the_answer_is_shown_before_the_page_is_drawn_which_comes_in_any_case(study_folder: Path, tmp_path: Path) -> None:
     """Whoever waits for a run has its answer first. A terminal that is gone (`| head`) costs nobody the page."""
-    folder = Path(shutil.copytree(study_folder, tmp_path / "copy", ignore=shutil.ignore_patterns("data", "charts", "report.html")))
+    folder = Path(
+        shutil.copytree(study_folder, tmp_path / "copy", ignore=shutil.ignore_patterns("data", "charts", "report.html"))
+    )
     seen: list[bool] = []
 
     def show(summary: ComparisonSummary, page: Path) -> None:

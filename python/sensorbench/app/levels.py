@@ -1,7 +1,7 @@
 """Studies whose parts are levels of one thing that grows: level after level, until databases fail or the budget is over."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from dataclasses import replace as with_fields
 from functools import partial
