@@ -1,10 +1,14 @@
 """Reference answers: small relations are read from their files once, large ones for each question."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
 import pytest
 
+from sensorbench.app.comparison import run_comparison_and_report
+from sensorbench.progress import ProgressReporter
+from sensorbench.runner import plan_experiment
 from sensorbench.verification import answers
 
 QUESTION = "SELECT count(*), sum(length(site)), sum(octet_length(raw)) FROM readings"
@@ -59,3 +63,34 @@ def test_what_written_rows_were_added_to_is_not_kept_a_second_time(workbench: du
     with answers._small_relations_in_memory(workbench):
         kept = workbench.execute("SELECT table_name FROM duckdb_tables() WHERE temporary").fetchall()
     assert kept == [("readings",)]
+
+
+IN_TURN = """
+dataset = "tsbs-cpu-only:hosts=3,duration=13h"
+operations = "tsbs_cpu"
+[[target]]
+url = "sqlite"
+schema = "wide"
+[[target]]
+url = "duckdb"
+schema = "wide"
+[workload]
+mix = { single-groupby-1-1-1 = 1, cpu-max-all-1 = 1, lastpoint = 1 }
+order = "in turn"
+operations = 24
+repetitions = 1
+"""
+
+
+def test_a_variant_whose_rounds_are_shorter_is_compared_by_its_own_questions(tmp_path: Path) -> None:
+    """Its k-th operation can be of the same kind as that of another variant, and yet another question of that kind."""
+    (tmp_path / "experiment.toml").write_text(IN_TURN, encoding="utf-8")
+    reporter = ProgressReporter(quiet=True)
+    planned = plan_experiment(tmp_path / "experiment.toml", [], tmp_path / "out", reporter)
+    first, second = planned.variants
+    fewer = replace(second, operations=("single-groupby-1-1-1", "cpu-max-all-1"))
+    summary, _ = run_comparison_and_report(replace(planned, variants=[first, fewer]), tmp_path / "out", reporter)
+    compared = summary.result.answers["cpu-max-all-1"]
+    # Of both variants some were compared with DuckDB's; 8 of SQLite's and 12 of DuckDB's, but for those whose number both have.
+    assert compared.equal
+    assert 8 < compared.compared_with_reference < 20

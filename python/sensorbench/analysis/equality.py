@@ -3,7 +3,7 @@
 Answers are compared by columns, since a run has as many of them as operations.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -210,6 +210,18 @@ class _Known:
         order = np.argsort(all_numbers, kind="stable")
         variants = np.concatenate([self.variants, np.full(len(places), variant, dtype=np.int64)])
         return _Known(all_numbers[order], variants[order], np.concatenate([self.places, places])[order])
+
+
+def together(operation: str, parts: Sequence[Equality]) -> Equality:
+    """What was found of one kind of operation by several checks, each of which compared answers to questions of its own."""
+    return Equality(
+        operation,
+        sum(part.compared for part in parts),
+        sum(part.compared_with_reference for part in parts),
+        sum(part.mismatch_count for part in parts),
+        tuple(mismatch for part in parts for mismatch in part.mismatches)[:MAX_SHOWN],
+        any(part.answered for part in parts),
+    )
 
 
 def compare_answers(operation: str, answers: Mapping[str, Answers], reference: Answers) -> Equality:

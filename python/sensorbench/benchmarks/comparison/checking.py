@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
+from sensorbench.benchmarks.comparison.summary import asked_alike
 from sensorbench.progress import ProgressReporter
 from sensorbench.results import ComparisonWriter, RunResult, has_results, read_run
 from sensorbench.results.latencies import of_kind
@@ -182,7 +183,7 @@ def joined_contents(checks: Sequence[AnswerChecks]) -> AnswerChecks:
 
 def write_reference(validated: ValidatedComparison, writer: ComparisonWriter, reporter: ProgressReporter) -> None:
     """Computes the reference answers to a sample of what was asked and answered by at least one variant."""
-    comparison = validated.comparison
+    comparison, manifest = validated.comparison, writer.manifest
     # Which operation is the k-th depends on the mix, and a variant that cannot answer all operations has a mix of its own.
     by_mix: dict[tuple[str, ...], tuple[Variant, dict[str, set[int]]]] = {}
     for variant in comparison.variants:
@@ -198,8 +199,13 @@ def write_reference(validated: ValidatedComparison, writer: ComparisonWriter, re
     with reporter.task("reference answers") as task:
         tables = []
         known: set[tuple[str, int]] = set()
-        for variant, requested in by_mix.values():
-            sampled = {name: sorted(numbers)[:REFERENCE_SAMPLE] for name, numbers in requested.items()}
+        for mix, (variant, requested) in by_mix.items():
+            others = [
+                theirs for other, (_, theirs) in by_mix.items() if asked_alike(manifest, other) != asked_alike(manifest, mix)
+            ]
+            # Where the k-th operation of another mix may be another question, its number has no reference: that would count for both.
+            own = {name: numbers.difference(*(theirs.get(name, ()) for theirs in others)) for name, numbers in requested.items()}
+            sampled = {name: sorted(numbers)[:REFERENCE_SAMPLE] for name, numbers in own.items()}
             requests = {name: [k for k in numbers if (name, k) not in known] for name, numbers in sampled.items()}
             known.update((name, k) for name, numbers in requests.items() for k in numbers)
             if any(requests.values()):

@@ -4,7 +4,7 @@ It is computed from results on disk, so that it can be had again from old result
 """
 
 import math
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from dataclasses import asdict
 from typing import Literal
 
@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sensorbench.analysis.change_points import change_points
-from sensorbench.analysis.equality import Answers, Equality, EqualityCheck
+from sensorbench.analysis.equality import Answers, Equality, EqualityCheck, together
 from sensorbench.analysis.intervals import Interval, interval
 from sensorbench.analysis.sample import METRICS, Sample
 from sensorbench.analysis.verdicts import EQUIVALENCE_MARGIN, Verdict, compare
@@ -299,7 +299,7 @@ def _equalities(result: ComparisonResult, runs: dict[str, list[RunResult]], read
     """How the answers to each kind of operation compare. Every run asks the same questions; each run's answers are compared."""
     known = {} if result.reference is None else answers_by_operation(result.reference)
     numbers = {name: number for number, name in enumerate(result.manifest.plan.operations)}
-    checks = {name: EqualityCheck(name, known.get(numbers[name], Answers.of({}))) for name in reads}
+    checks: dict[tuple[str, Sequence[str]], EqualityCheck] = {}
     recorded = [
         (variant if len(of_variant) == 1 else f"{variant}, run {run.manifest.repetition}", run, run.numbered("answers"))
         for variant, of_variant in runs.items()
@@ -314,11 +314,22 @@ def _equalities(result: ComparisonResult, runs: dict[str, list[RunResult]], read
             is_measured = pc.equal(answers["phase"], pa.scalar(run.manifest.phases.index(MEASURE), answers["phase"].type))
             for number, given in answers_by_operation(answers.filter(is_measured)).items():
                 name = run.manifest.operations[number]
-                if name in checks:
-                    checks[name].add(label, given)
+                if name not in reads:
+                    continue
+                key = (name, asked_alike(result.manifest, run.manifest.operations))
+                if key not in checks:
+                    checks[key] = EqualityCheck(name, known.get(numbers[name], Answers.of({})))
+                checks[key].add(label, given)
         for check in checks.values():
             check.forget()
-    return [check.result() for check in checks.values()]
+    return [together(name, [check.result() for (of, _), check in checks.items() if of == name]) for name in reads]
+
+
+def asked_alike(manifest: ComparisonManifest, operations: Sequence[str]) -> tuple[str, ...]:
+    """What runs have in common in which the k-th operation is the same question, if it is of the same kind: where kinds come in turn, which of them a
+    variant can answer, since its rounds have as many operations; else nothing, so that all are alike.
+    """
+    return tuple(operations) if manifest.plan.workload.get("order") == "in turn" else ()
 
 
 def _excluded(
