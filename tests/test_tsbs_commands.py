@@ -168,11 +168,12 @@ def test_servers_are_loaded_in_rows_and_values_and_asked(cli: Cli, tmp_path: Pat
 
 def test_a_server_that_is_asked_nothing_is_loaded(cli: Cli, tmp_path: Path, lab_servers: LabServers) -> None:
     lab_servers.start("victoriametrics")
-    data = ("--use-case", "devops", "--scale", "3", "--timestamp-end", "2016-01-01T00:10:00Z")
+    # More series than the server lists by default.
+    data = ("--use-case", "devops", "--scale", "300", "--timestamp-end", "2016-01-01T00:00:10Z")
     target = ("--target", "lab:victoriametrics?namespace=sensorbench_tsbs_loaded")
     ended = cli("tsbs", "load", *data, *target, "--replace", "--out", tmp_path / "load")
     assert ended.exit_code == 0, ended.err
-    assert {what: int(count) for count, what, *_ in LOADED.findall(ended.out)} == {"metrics": 101 * 180, "rows": 9 * 180}
+    assert {what: int(count) for count, what, *_ in LOADED.findall(ended.out)} == {"metrics": 101 * 300, "rows": 9 * 300}
     ended = cli("tsbs", "run", *data, *target, "--out", tmp_path / "run")
     assert ended.exit_code == 2
     assert "no target can express it" in " ".join(ended.err.split())

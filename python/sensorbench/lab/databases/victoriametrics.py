@@ -12,8 +12,9 @@ from sensorbench.lab.processes import call
 from sensorbench.lab.software import DebianPackages, GoModule
 from sensorbench.lab.state_dirs import ServerUser
 
-# What is measured is older than the month that is kept without this, and is to be seen when it was flushed.
-_DEFAULTS = {"retentionPeriod": "100y", "search.latencyOffset": "0s"}
+# What is measured is older than the month that is kept without this, and is to be seen when it was flushed. All series of a namespace are listed
+# when it is checked and removed, and there may be more than 30,000.
+_DEFAULTS = {"retentionPeriod": "100y", "search.latencyOffset": "0s", "search.maxSeries": "10000000"}
 # The folder and all addresses are the lab's own; with a password, a certificate or another path it could not be reached any more.
 _OF_THE_LAB = re.compile(r"storageDataPath|http\.pathPrefix|httpAuth\..+|tls.*|.*AuthKey|.*ListenAddr.*", flags=re.IGNORECASE)
 _FLAG = re.compile(r"^  -(?P<name>[\w.]+)", flags=re.MULTILINE)
