@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
-from sensorbench.benchmarks.comparison.summary import asked_alike
+from sensorbench.benchmarks.comparison.summary import rounds_of
 from sensorbench.progress import ProgressReporter
 from sensorbench.results import ComparisonWriter, RunResult, has_results, read_run
 from sensorbench.results.latencies import of_kind
@@ -200,9 +200,7 @@ def write_reference(validated: ValidatedComparison, writer: ComparisonWriter, re
         tables = []
         known: set[tuple[str, int]] = set()
         for mix, (variant, requested) in by_mix.items():
-            others = [
-                theirs for other, (_, theirs) in by_mix.items() if asked_alike(manifest, other) != asked_alike(manifest, mix)
-            ]
+            others = [theirs for other, (_, theirs) in by_mix.items() if rounds_of(manifest, other) != rounds_of(manifest, mix)]
             # Where the k-th operation of another mix may be another question, its number has no reference: that would count for both.
             own = {name: numbers.difference(*(theirs.get(name, ()) for theirs in others)) for name, numbers in requested.items()}
             sampled = {name: sorted(numbers)[:REFERENCE_SAMPLE] for name, numbers in own.items()}

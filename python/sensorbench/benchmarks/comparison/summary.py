@@ -316,7 +316,7 @@ def _equalities(result: ComparisonResult, runs: dict[str, list[RunResult]], read
                 name = run.manifest.operations[number]
                 if name not in reads:
                     continue
-                key = (name, asked_alike(result.manifest, run.manifest.operations))
+                key = (name, rounds_of(result.manifest, run.manifest.operations))
                 if key not in checks:
                     checks[key] = EqualityCheck(name, known.get(numbers[name], Answers.of({})))
                 checks[key].add(label, given)
@@ -325,9 +325,9 @@ def _equalities(result: ComparisonResult, runs: dict[str, list[RunResult]], read
     return [together(name, [check.result() for (of, _), check in checks.items() if of == name]) for name in reads]
 
 
-def asked_alike(manifest: ComparisonManifest, operations: Sequence[str]) -> tuple[str, ...]:
-    """What runs have in common in which the k-th operation is the same question, if it is of the same kind: where kinds come in turn, which of them a
-    variant can answer, since its rounds have as many operations; else nothing, so that all are alike.
+def rounds_of(manifest: ComparisonManifest, operations: Sequence[str]) -> tuple[str, ...]:
+    """The kinds of a round of a variant, where kinds come in turn; else none. In runs with equal rounds, the k-th operation is the same question: a
+    variant that cannot answer all kinds has shorter rounds, and comes to the same kind with another question.
     """
     return tuple(operations) if manifest.plan.workload.get("order") == "in turn" else ()
 
