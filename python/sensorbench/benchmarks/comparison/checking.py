@@ -1,10 +1,11 @@
 """What is checked of runs that were measured: contents after writes, and answers by the dataset itself."""
 
 from collections.abc import Mapping, Sequence
+from itertools import islice
 
 import pyarrow as pa
 
-from sensorbench.benchmarks.comparison.summary import rounds_of
+from sensorbench.benchmarks.comparison.summary import ordinal
 from sensorbench.progress import ProgressReporter
 from sensorbench.results import ComparisonWriter, RunResult, has_results, read_run
 from sensorbench.results.latencies import of_kind
@@ -181,6 +182,10 @@ def joined_contents(checks: Sequence[AnswerChecks]) -> AnswerChecks:
     )
 
 
+# The kinds of a mix, and by kind the numbers that were answered.
+_Requested = tuple[tuple[str, ...], dict[str, set[int]]]
+
+
 def write_reference(validated: ValidatedComparison, writer: ComparisonWriter, reporter: ProgressReporter) -> None:
     """Computes the reference answers to a sample of what was asked and answered by at least one variant."""
     comparison, manifest = validated.comparison, writer.manifest
@@ -200,10 +205,19 @@ def write_reference(validated: ValidatedComparison, writer: ComparisonWriter, re
         tables = []
         known: set[tuple[str, int]] = set()
         for mix, (variant, requested) in by_mix.items():
-            others = [theirs for other, (_, theirs) in by_mix.items() if rounds_of(manifest, other) != rounds_of(manifest, mix)]
-            # Where the k-th operation of another mix may be another question, its number has no reference: that would count for both.
-            own = {name: numbers.difference(*(theirs.get(name, ()) for theirs in others)) for name, numbers in requested.items()}
-            sampled = {name: sorted(numbers)[:REFERENCE_SAMPLE] for name, numbers in own.items()}
+            others = [(other, theirs) for other, (_, theirs) in by_mix.items() if other != mix]
+
+            # A number that is another question in another mix has no reference: that would count for both.
+            def is_one_question(name: str, k: int, mix: Sequence[str] = mix, others: Sequence[_Requested] = others) -> bool:
+                return all(
+                    k not in theirs.get(name, ()) or ordinal(manifest, other, name, k) == ordinal(manifest, mix, name, k)
+                    for other, theirs in others
+                )
+
+            sampled = {
+                name: list(islice((k for k in sorted(numbers) if is_one_question(name, k)), REFERENCE_SAMPLE))
+                for name, numbers in requested.items()
+            }
             requests = {name: [k for k in numbers if (name, k) not in known] for name, numbers in sampled.items()}
             known.update((name, k) for name, numbers in requests.items() for k in numbers)
             if any(requests.values()):

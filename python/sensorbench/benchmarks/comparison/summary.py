@@ -332,6 +332,17 @@ def rounds_of(manifest: ComparisonManifest, operations: Sequence[str]) -> tuple[
     return tuple(operations) if manifest.plan.workload.get("order") == "in turn" else ()
 
 
+def ordinal(manifest: ComparisonManifest, operations: Sequence[str], name: str, k: int) -> int:
+    """How many operations of its kind come before the k-th one, of the kind `name`, in a variant with these kinds, where kinds come in turn; else k. From
+    this number and k, parameters follow.
+    """
+    if not rounds_of(manifest, operations):
+        return k
+    weights = [int(manifest.plan.workload["mix"][kind]) for kind in operations]
+    of_round, place = sum(weights), operations.index(name)
+    return k // of_round * weights[place] + k % of_round - sum(weights[:place])
+
+
 def _excluded(
     name: str, runs: dict[str, list[RunResult]], equalities: list[Equality], wrong: dict[str, str], compares_answers: bool
 ) -> str | None:
