@@ -167,7 +167,7 @@ def choose(
     when: When = "studied" if as_studied else "today"
     works = measured_in(folders or ())
     chosen = choose_for(needs_of(given, wishes, machine), when, case, works, bundles, data_bytes_of(given))
-    _print(chosen, html, open_it=not no_open, as_json=json)
+    _print(chosen, html, no_open=no_open, as_json=json)
 
 
 def _given(case: Profile | None, options: Mapping[str, str | bool | Sequence[str] | None]) -> dict[str, Sequence[str]]:
@@ -179,7 +179,7 @@ def _given(case: Profile | None, options: Mapping[str, str | bool | Sequence[str
     return {name: texts[name] for name in need_kinds() if name in texts}
 
 
-def _print(chosen: Chosen, html: Path | None, *, open_it: bool, as_json: bool) -> None:
+def _print(chosen: Chosen, html: Path | None, *, no_open: bool, as_json: bool) -> None:
     summary = choice_summary(chosen)
     if as_json:
         print_json(summary)
@@ -193,5 +193,4 @@ def _print(chosen: Chosen, html: Path | None, *, open_it: bool, as_json: bool) -
     page = write_choice(html, summary)
     if not as_json:
         console().print(f"page: {page}", highlight=False)
-    if open_it:
-        open_page(page)
+    open_page(page, no_open=no_open)

@@ -64,7 +64,7 @@ def run_study(
             print_json(summary)
         elif isinstance(summary, ComparisonSummary):
             print_outcome(summary, page)
-        if isinstance(summary, ComparisonSummary) and not no_open:
+        if isinstance(summary, ComparisonSummary):
             to_open.append(page)
 
     def show_part(summary: ComparisonSummary | SeriesSummary, page: Path) -> None:
@@ -89,4 +89,4 @@ def run_study(
     finally:
         # Also where answers were wrong, which the page shows.
         for page in to_open:
-            open_page(page)
+            open_page(page, no_open=no_open)

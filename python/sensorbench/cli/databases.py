@@ -41,8 +41,7 @@ def databases(
 
         page = write_catalog(html, serialize_catalog())
         console().print(f"page: {page}", highlight=False)
-        if not no_open:
-            open_page(page)
+        open_page(page, no_open=no_open)
     elif json:
         print_json(serialize_entry(entry) if entry else serialize_catalog())
     elif entry:

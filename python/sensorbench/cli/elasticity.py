@@ -124,8 +124,7 @@ def run(
         return
     if len(options.targets) == 1 and options.repetitions == 1:
         _, page = run_cluster(spec(options.targets[0], 0), folder, reporter, printer(print_elasticity, as_json=json))
-        if not no_open:
-            open_page(page)
+        open_page(page, no_open=no_open)
         return
     works = works_in_order(options.targets, options.repetitions, spec)
     check_is_free(folder)
@@ -239,8 +238,7 @@ def show_elasticity_comparison(folders: Sequence[Path], out: Path, *, no_open: b
     """Writes summary and report of several results on disk into `out`, and prints the claims."""
     summary, page = reports.write_elasticity_comparison(folders, out)
     printer(print_clusters, as_json=as_json)(summary, page)
-    if not no_open:
-        open_page(page)
+    open_page(page, no_open=no_open)
 
 
 def print_clusters(summary: ElasticityComparisonSummary, page: Path) -> None:

@@ -82,8 +82,7 @@ def run_study(
     with live_page(folder, live_port(live, port), reporter):
         show = printer(print_factors, as_json=json)
         _, page = run_and_report(FactorsBenchmark(), plan, folder, reporter, reports.FACTORS.write, show, resume=resume)
-    if not no_open:
-        open_page(page)
+    open_page(page, no_open=no_open)
 
 
 def _say_budget(plan: FactorsPlan, budget_s: float, reporter: ProgressReporter, before: FactorsResult | None) -> None:

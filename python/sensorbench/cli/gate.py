@@ -84,8 +84,7 @@ def gate(
         print_json(result)
     else:
         _print(result, page)
-        if not no_open:
-            open_page(page)
+        open_page(page, no_open=no_open)
     if result.verdict == "slower":
         raise FailedError(f"slower: {result.reason}")
     if result.verdict == "undecided":

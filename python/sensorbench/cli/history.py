@@ -175,8 +175,7 @@ def plot(
         print_json({"page": str(page), "series": len(found)})
         return
     console().print(f"page: {page}", highlight=False, soft_wrap=True)
-    if not no_open:
-        open_page(page)
+    open_page(page, no_open=no_open)
 
 
 @app.command("export")

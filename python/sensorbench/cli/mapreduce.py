@@ -102,8 +102,7 @@ def run_study(
     with live_page(folder, live_port(live, port), reporter):
         show = printer(print_mapreduce, as_json=json)
         summary, page = run_and_report(MapReduceBenchmark(), plan, folder, reporter, reports.MAPREDUCE.write, show, resume=resume)
-    if not no_open:
-        open_page(page)
+    open_page(page, no_open=no_open)
     _fail_if_wrong(summary)
 
 

@@ -47,8 +47,7 @@ def tool_printer(as_text: Callable[[Shown], str], reporter: ProgressReporter, *,
 def end_comparison(written: tuple[ComparisonSummary, Path], *, no_open: bool) -> None:
     """Opens the page of a comparison that was shown. Raises FailedError when something that must be right was not."""
     summary, page = written
-    if not no_open:
-        open_page(page)
+    open_page(page, no_open=no_open)
     fail_if_wrong(summary)
 
 

@@ -34,9 +34,9 @@ def check_page(page: Path) -> None:
     check_page_is_free(page)
 
 
-def open_page(page: Path) -> None:
-    """Opens a page in the browser of whoever sits at the terminal."""
-    if sys.stdout.isatty():
+def open_page(page: Path, *, no_open: bool) -> None:
+    """Opens a page in the browser of whoever sits at the terminal, unless that was declined (`--no-open`)."""
+    if not no_open and sys.stdout.isatty():
         webbrowser.open(page.resolve().as_uri())
 
 

@@ -36,8 +36,7 @@ def report(folder: Folder, no_open: NoOpen = False, json: Json = False) -> None:
     """Write the report of results on disk again; also of those that were cut short."""
     summary, page = write_report(folder)
     printer(_PRINTS.get(kind_at(folder), _print), as_json=json)(summary, page)
-    if not no_open:
-        open_page(page)
+    open_page(page, no_open=no_open)
 
 
 def _print(summary: AnySummary, page: Path) -> None:

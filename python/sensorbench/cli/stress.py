@@ -93,8 +93,7 @@ def _run(options: StressOptions | CapacityOptions, work: _Work, *, replace: bool
         with live_page(folder, work.live_port, reporter):
             show = printer(print_stress, as_json=work.json)
             summary, page = run_and_report(StressBenchmark(), plan, folder, reporter, reports.STRESS.write, show)
-    if not work.no_open:
-        open_page(page)
+    open_page(page, no_open=work.no_open)
     fail_on_load(conditions, summary.result)
 
 

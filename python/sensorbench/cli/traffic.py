@@ -155,8 +155,7 @@ def describe(trace: TraceFolder, json: Json = False, no_open: NoOpen = False) ->
         return
     _show_description(description)
     console().print(f"report: {page}")
-    if not no_open:
-        open_page(page)
+    open_page(page, no_open=no_open)
 
 
 def _show_description(description: TrafficDescription) -> None:

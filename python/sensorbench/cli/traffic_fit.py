@@ -53,8 +53,7 @@ def fit(
         return
     _show(fitted, out)
     console().print(f"report: {page}")
-    if not no_open:
-        open_page(page)
+    open_page(page, no_open=no_open)
 
 
 def _show(fitted: TrafficFit, out: Path) -> None:

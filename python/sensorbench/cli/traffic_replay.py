@@ -57,8 +57,7 @@ def replay(
         )
         show = printer(_show, as_json=json)
         _, page = run_and_report(ReplayBenchmark(), work, folder, reporter, reports.REPLAY.write, show)
-    if not no_open:
-        open_page(page)
+    open_page(page, no_open=no_open)
 
 
 def _show(summary: ReplaySummary, page: Path) -> None:

@@ -56,8 +56,7 @@ def tune(
     plan = replace(plan, shown=lambda value: formatting.of_kind(value, plan.bench.goal.kind))
     show = printer(print_tune, as_json=json)
     _, page = run_and_report(TuneBenchmark(), plan, folder, reporter, reports.TUNE.write, show, resume=resume)
-    if not no_open:
-        open_page(page)
+    open_page(page, no_open=no_open)
 
 
 def print_tune(summary: TuneSummary, page: Path) -> None:

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from sensorbench.benchmarks.comparison.summary import ordinal
 from sensorbench.progress import ProgressReporter
-from sensorbench.results import ComparisonWriter, RunResult, has_results, read_run
+from sensorbench.results import ComparisonManifest, ComparisonWriter, RunResult, has_results, read_run
 from sensorbench.results.latencies import of_kind
 from sensorbench.results.manifest import MEASURE
 from sensorbench.results.retention import read_retention
@@ -206,16 +206,10 @@ def write_reference(validated: ValidatedComparison, writer: ComparisonWriter, re
         known: set[tuple[str, int]] = set()
         for mix, (variant, requested) in by_mix.items():
             others = [(other, theirs) for other, (_, theirs) in by_mix.items() if other != mix]
-
-            # A number that is another question in another mix has no reference: that would count for both.
-            def is_one_question(name: str, k: int, mix: Sequence[str] = mix, others: Sequence[_Requested] = others) -> bool:
-                return all(
-                    k not in theirs.get(name, ()) or ordinal(manifest, other, name, k) == ordinal(manifest, mix, name, k)
-                    for other, theirs in others
-                )
-
             sampled = {
-                name: list(islice((k for k in sorted(numbers) if is_one_question(name, k)), REFERENCE_SAMPLE))
+                name: list(
+                    islice((k for k in sorted(numbers) if _is_one_question(manifest, mix, others, name, k)), REFERENCE_SAMPLE)
+                )
                 for name, numbers in requested.items()
             }
             requests = {name: [k for k in numbers if (name, k) not in known] for name, numbers in sampled.items()}
@@ -224,6 +218,14 @@ def write_reference(validated: ValidatedComparison, writer: ComparisonWriter, re
                 tables.append(_reference_of(validated, variant, requests))
         writer.write_reference(reference := pa.concat_tables(tables))
         task.end(f"{reference.num_rows} computed from the dataset itself")
+
+
+def _is_one_question(manifest: ComparisonManifest, mix: tuple[str, ...], others: Sequence[_Requested], name: str, k: int) -> bool:
+    """Whether an answered number is the same question in all mixes that answered it: its reference counts for all of them."""
+    return all(
+        k not in theirs.get(name, ()) or ordinal(manifest, other, name, k) == ordinal(manifest, mix, name, k)
+        for other, theirs in others
+    )
 
 
 def _reference_of(validated: ValidatedComparison, variant: Variant, requests: dict[str, list[int]]) -> pa.Table:
