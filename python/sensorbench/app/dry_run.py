@@ -1,11 +1,14 @@
 """Dry runs of benchmarks at one target: what they would do, with a pilot where the target is embedded or the lab's."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sensorbench.benchmarks.stress import CapacityOptions, StressOptions, StressPlan, estimate_stress, run_work_pilot
-from sensorbench.benchmarks.tune import TuneOptions, TunePlan, estimate_tune
 from sensorbench.progress import ProgressReporter
 from sensorbench.results.estimate import Estimate
+
+if TYPE_CHECKING:
+    from sensorbench.benchmarks.tune import TuneOptions, TunePlan
 
 
 def dry_run_stress(
@@ -22,8 +25,11 @@ def dry_run_stress(
 
 
 def dry_run_tune(
-    options: TuneOptions, plan: TunePlan, folder: Path, progress: ProgressReporter, *, has_pilot: bool = True
+    options: "TuneOptions", plan: "TunePlan", folder: Path, progress: ProgressReporter, *, has_pilot: bool = True
 ) -> Estimate:
     """What a search for server settings would do and take. Nothing is written to the folder."""
     pilot = run_work_pilot(options, plan.bench.load, progress) if has_pilot else None
+    # Needs optuna, which is there for `tune` alone.
+    from sensorbench.benchmarks.tune import estimate_tune
+
     return estimate_tune(plan, pilot, folder)
