@@ -6,7 +6,7 @@ import re
 import signal
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from shutil import copytree
@@ -20,6 +20,7 @@ from sensorbench import _engine, lab
 from sensorbench.dataset import open_dataset
 from sensorbench.errors import EngineError, FailedError
 from sensorbench.hosts.chosen import choose_hosts
+from sensorbench.hosts.host import HURRIED_S
 from sensorbench.hosts.pool import HostPool
 from sensorbench.progress import ProgressReporter
 from sensorbench.results.described import LoadReport
@@ -28,7 +29,7 @@ from sensorbench.runner import load as load_module
 from sensorbench.runner.generators import shared_load as shared_load_module
 from sensorbench.runner.generators.hosted import HostedGenerator
 from sensorbench.runner.generators.load_part import LoadPart, parts_of, rows_of
-from sensorbench.runner.generators.local import LocalGenerator
+from sensorbench.runner.generators.local import HEARTBEAT_S, LocalGenerator
 from sensorbench.runner.generators.messages import LoadState
 from sensorbench.runner.generators.shared_load import SharedLoad, shared_load
 from sensorbench.runner.generators.sharing import LoadGenerators, why_undivided_by
@@ -239,8 +240,14 @@ def hosts_here(_: Path, __: pytest.MonkeyPatch) -> Iterator[str]:
     yield "local:2"
 
 
-def interrupt_once(monkeypatch: pytest.MonkeyPatch, kind: type[LocalGenerator] | type[HostedGenerator]) -> list[int]:
-    """Has Ctrl-C come while load generators load, which never end by themselves then. Returns their processes, as they come."""
+def interrupt_once(
+    monkeypatch: pytest.MonkeyPatch,
+    kind: type[LocalGenerator] | type[HostedGenerator],
+    before: Callable[[list[int]], None] = lambda _: None,
+) -> list[int]:
+    """Has Ctrl-C come while load generators load, which never end by themselves then; `before` is called with their processes before it comes.
+    Returns these, as they come.
+    """
     poll = kind.poll_load
     pids: list[int] = []
 
@@ -250,6 +257,7 @@ def interrupt_once(monkeypatch: pytest.MonkeyPatch, kind: type[LocalGenerator] |
             pids.append(generator.pid)
             # Both of them are heard of before it comes.
             if len(pids) == 2:
+                before(pids)
                 os.kill(os.getpid(), signal.SIGINT)
         return state.model_copy(update={"result": None})
 
@@ -358,6 +366,23 @@ def test_ctrl_c_while_parts_are_sent_is_not_kept_waiting_by_the_rest(tmp_path: P
     with pytest.raises(KeyboardInterrupt), shared_load(null_target(), 2, sends_parts=True) as load:
         load.load(table_of([10], tmp_path), lambda _: None)
     assert time.monotonic() < until_s
+    assert own_processes() == []
+
+
+@pytest.mark.parametrize("hangs", ["local", "hosted", "host"])
+def test_ctrl_c_during_a_load_is_not_kept_waiting_by_what_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hangs: str) -> None:
+    with HostPool(choose_hosts("local:2"), QUIET) if hangs != "local" else nullcontext() as pool, monkeypatch.context() as patch:
+        hosts = [] if pool is None else pool.hosts
+
+        def hang(pids: list[int]) -> None:
+            os.kill(hosts[0].about.pid if hangs == "host" else pids[0], signal.SIGSTOP)
+
+        interrupt_once(patch, HostedGenerator if hosts else LocalGenerator, hang)
+        with pytest.raises(KeyboardInterrupt), shared_load(null_target(), 2, hosts) as load:
+            since_s = time.monotonic()
+            load.load(table_of([10], tmp_path), lambda _: None)
+        took_s = time.monotonic() - since_s
+    assert took_s < HEARTBEAT_S - HURRIED_S
     assert own_processes() == []
 
 

@@ -20,6 +20,7 @@ import pytest
 
 from sensorbench import _engine
 from sensorbench.errors import EngineUsageError, LostGeneratorError
+from sensorbench.hosts.host import HURRIED_S
 from sensorbench.results import read_comparison, read_run
 from sensorbench.results.engine_plan import EnginePlan
 from sensorbench.results.json_schemas import json_schemas
@@ -27,7 +28,7 @@ from sensorbench.results.manifest import RunTotals
 from sensorbench.results.ownership import Owner
 from sensorbench.runner.client_health import bound_generators, late_generators
 from sensorbench.runner.generators.load_generator import ShareWork
-from sensorbench.runner.generators.local import LocalGenerator
+from sensorbench.runner.generators.local import HEARTBEAT_S, LocalGenerator
 from sensorbench.runner.generators.messages import Stop as StopRequest
 from sensorbench.runner.generators.messages import Taken
 from sensorbench.runner.generators.shared_run import shared_run
@@ -273,6 +274,24 @@ def test_an_interruption_ends_all_of_them(tmp_path: Path) -> None:
     totals = totals_of(tmp_path / "out")
     assert {generator.lost for generator in totals.generators} == {None}
     assert sum(generator.unknown for generator in totals.generators) == 0
+
+
+def test_ctrl_c_is_not_kept_waiting_by_a_load_generator_that_hangs(tmp_path: Path) -> None:
+    with long_run(tmp_path / "out") as (process, children):
+        children[1].send_signal(signal.SIGSTOP)
+        # Somebody waits for its answer by then.
+        time.sleep(1.0)
+        interrupted_s = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        _, printed = process.communicate(timeout=ENDS_WITHIN_S)
+        took_s = time.monotonic() - interrupted_s
+    assert process.returncode == 130, printed
+    assert took_s < HEARTBEAT_S - HURRIED_S
+    said = f"interrupted; load generator 2 (process {children[1].pid}): it did not answer for {HURRIED_S:g} s; at least"
+    assert said in " ".join(printed.split())
+    assert "Traceback" not in printed
+    totals = totals_of(tmp_path / "out")
+    assert [generator.number for generator in totals.generators if generator.lost is not None] == [2]
 
 
 def test_an_interruption_while_they_connect_is_not_kept_waiting(

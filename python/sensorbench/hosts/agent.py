@@ -19,8 +19,9 @@ from sensorbench.hosts.outcomes import outcome_of
 
 # How many calls a host makes at a time, besides those of kept objects, which are made one after the other for each.
 _CALLS_AT_A_TIME = 32
-# The method of kept objects that waits for no other one.
-_AT_ONCE = "close"
+# The methods of kept objects that wait for no other one: what goes on may hang, and ends by them.
+_CLOSE = "close"
+_AT_ONCE = frozenset({_CLOSE, "give_up"})
 
 
 @dataclass(frozen=True)
@@ -89,8 +90,7 @@ class Agent:
     async def ask(self, ticket: Ticket, number: int, name: str, work: bytes | None) -> bytes:
         """Calls a method of a kept object with arguments, or reads an attribute where there are none."""
         kept = self._kept[number]
-        # What goes on may take long, or hang, and ends by that.
-        pool = self._calls if name == _AT_ONCE else kept.pool
+        pool = self._calls if name in _AT_ONCE else kept.pool
 
         def ask() -> object:
             attribute = getattr(kept.value, name)
@@ -127,7 +127,7 @@ class Agent:
             if time.monotonic() - self._heard_s > self._abandoned_s:
                 self._ended.set()
                 for kept in self._kept.values():
-                    if close := getattr(kept.value, _AT_ONCE, None):
+                    if close := getattr(kept.value, _CLOSE, None):
                         # A call that goes on may be what hangs.
                         Thread(target=close, name="closing", daemon=True).start()
 

@@ -15,6 +15,7 @@ from sensorbench.errors import FailedError, LostHostError
 from sensorbench.hosts.agent import AboutHost, AboutKept, Agent
 from sensorbench.hosts.clocks import ROUND_TRIPS, SAMPLED_EVERY_S, ClockReading, ClockSample, clock_identity, same_clock, sampled
 from sensorbench.hosts.fence import FencedError, Ticket
+from sensorbench.hosts.host import HURRIED_S
 from sensorbench.hosts.hosts_file import HostEntry
 from sensorbench.hosts.outcomes import value_of
 
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
-# A host that does not answer for so long is lost; once the user interrupts, earlier.
-HEARTBEAT_S, HURRIED_S = 30.0, 5.0
+# A host that does not answer for so long is lost; once the user interrupts, earlier: after HURRIED_S.
+HEARTBEAT_S = 30.0
 # How often a host is asked whether it is there, and how long an answer is waited for until that is looked at again.
 _BEAT_S, _SLICE_S = 1.0, 0.5
 # An agent is made within this time, the import of this package there included.
@@ -97,7 +98,8 @@ class DaskHost:
         return cast("Result", self._value("call", pickle.dumps(partial(function, *args, **kwargs))))
 
     def keep(self, kind: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
-        """Makes an object there, and returns what stands for it here: its methods are called there, one after the other, but for `close`.
+        """Makes an object there, and returns what stands for it here: its methods are called there, one after the other, but for `close`
+        and `give_up`.
 
         Raises LostHostError, and what making it raises.
         """

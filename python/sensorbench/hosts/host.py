@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import ParamSpec, Protocol, TypeVar
 
+# Once the user interrupts, what does not answer for so long (s) is lost.
+HURRIED_S = 5.0
 # A host that hears nothing from its controller for so long (s) ends what it keeps: nobody would see what it does, or end it.
 ABANDONED_S = 30.0
 
@@ -28,8 +30,8 @@ class Host(Protocol):
         """What a function returns there. It is called once, and never again if the host is lost on the way."""
 
     def keep(self, kind: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
-        """Makes an object there, and returns what stands for it here: its methods are called there, one after the other. Its `close` alone is called at
-        once, also while another one goes on.
+        """Makes an object there, and returns what stands for it here: its methods are called there, one after the other. Its `close` and
+        `give_up` alone are called at once, also while another one goes on.
 
         Where nobody here has been heard of for ABANDONED_S, the host calls the object's `close`, if it has one, and nothing else any more.
         """

@@ -121,6 +121,12 @@ class HostedGenerator:
         """Has it load no more."""
         self._reached(lambda: self._there.stop_load())
 
+    def give_up(self, after_s: float) -> None:
+        """Ends it at once: it has not answered for so long."""
+        # With its host it has ended, too.
+        with suppress(LostGeneratorError):
+            self._reached(lambda: self._there.give_up(after_s))
+
     def close(self) -> None:
         """Ends it, whatever it does."""
         # With its host it has ended, too.

@@ -99,5 +99,8 @@ class LoadGenerator(Protocol):
     def stop_load(self) -> None:
         """Has it load no more."""
 
+    def give_up(self, after_s: float) -> None:
+        """Ends it at once: it has not answered for so long. What waits for its answer ends by that."""
+
     def close(self) -> None:
         """Ends it, whatever it does."""

@@ -55,6 +55,7 @@ class LocalGenerator:
 
     def __init__(self, number: int) -> None:
         self._number = number
+        self._given_up: str | None = None
         self._process = PipedProcess(
             [sys.executable, "-P", "-m", "sensorbench.runner.generators.worker"],
             receive,
@@ -148,6 +149,11 @@ class LocalGenerator:
         """Has it load no more."""
         self._ask(StopLoad(), Taken)
 
+    def give_up(self, after_s: float) -> None:
+        """Ends the process at once: it has not answered for so long."""
+        self._given_up = f"it did not answer for {after_s:g} s"
+        self._process.kill()
+
     def close(self) -> None:
         """Ends the process, which ends by itself when its standard input is closed, unless it hangs."""
         self._process.close(CLOSE_S)
@@ -165,7 +171,7 @@ class LocalGenerator:
         except OSError:
             received = None
         if received is None:
-            raise LostGeneratorError(f"{self._name}: {self._process.how_it_ended()}")
+            raise LostGeneratorError(f"{self._name}: {self._given_up or self._process.how_it_ended()}")
         answer, content = received
         if isinstance(answer, Refused):
             raise _refusal(answer, self._name)

@@ -3,7 +3,7 @@
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -15,7 +15,7 @@ from sensorbench.runner.generators.hosted import ClockedHost
 from sensorbench.runner.generators.load_generator import LoadGenerator
 from sensorbench.runner.generators.load_part import LoadPart, parts_of
 from sensorbench.runner.generators.messages import LoadState
-from sensorbench.runner.generators.started import LEAD_NS, GeneratorThreads, offsets_ns, started_generators
+from sensorbench.runner.generators.started import LEAD_NS, SLICE_S, GeneratorThreads, offsets_ns, started_generators
 
 if TYPE_CHECKING:
     from sensorbench.runner.prepare import PreparedTable
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 # Called with the rows of a table that are in, some times per second.
 OnWait = Callable[[int], None]
-SLICE_S = 0.2
 
 
 class SharedLoad:
@@ -31,19 +30,22 @@ class SharedLoad:
 
     Args:
         generators: processes that have not connected yet.
+        hosts: those on which they are. Once the user interrupts, what does not answer is not waited for long.
         batch_rows: rows of a batch, at most; as they were prepared if None.
         sends_parts: whether parts are sent to them, because they do not read files of this machine.
 
     """
 
-    def __init__(self, generators: Sequence[LoadGenerator], batch_rows: int | None, *, sends_parts: bool) -> None:
+    def __init__(
+        self, generators: Sequence[LoadGenerator], hosts: Sequence[ClockedHost], batch_rows: int | None, *, sends_parts: bool
+    ) -> None:
         self._generators = generators
         self._batch_rows = batch_rows
         self._sends_parts = sends_parts
-        self._threads = GeneratorThreads(generators)
+        self._threads = GeneratorThreads(generators, hosts)
         self._states: dict[int, LoadState] = {}
         # Calls that somebody waits for, or waited for when they were interrupted.
-        self._calls: list[Future[Any]] = []
+        self._calls: dict[int, Future[Any]] = {}
         # Once it is set, nothing more of a part is sent, which may take long.
         self._is_over = threading.Event()
 
@@ -116,8 +118,7 @@ class SharedLoad:
 
     def _each(self, generators: Sequence[LoadGenerator], call: Callable[[LoadGenerator], Result]) -> dict[int, Result]:
         """What each load generator answers, by number. Raises the error of the first that has one, when all have answered."""
-        calls = self._threads.call(call, generators)
-        self._calls = list(calls.values())
+        self._calls = calls = self._threads.call(call, generators)
         answers: dict[int, Result] = {}
         failed: BaseException | None = None
         for number, answer in calls.items():
@@ -138,9 +139,17 @@ class SharedLoad:
 
         self._is_over.set()
         # Each speaks of one thing at a time.
-        wait(self._calls)
-        for stopped in self._threads.call(stop, generators).values():
+        self._settle(self._calls)
+        stopping = self._threads.call(stop, generators)
+        self._settle(stopping)
+        for stopped in stopping.values():
             stopped.result()
+
+    def _settle(self, calls: Mapping[int, Future[Any]]) -> None:
+        """Waits until all have answered, or are lost."""
+        since_s = time.monotonic()
+        while wait(calls.values(), SLICE_S).not_done:
+            self._threads.hurry(calls, since_s)
 
     def _loaded(self, generator: LoadGenerator, part: LoadPart, start_ns: int, late_ns: int) -> LoadedByGenerator:
         """What one did, which began so long after the first."""
@@ -185,7 +194,7 @@ def shared_load(
         sends_parts: whether they cannot read files of this machine.
 
     """
-    load = SharedLoad(started_generators(count, hosts), batch_rows, sends_parts=sends_parts)
+    load = SharedLoad(started_generators(count, hosts), hosts, batch_rows, sends_parts=sends_parts)
     try:
         load.join(target)
         yield load

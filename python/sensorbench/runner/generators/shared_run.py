@@ -23,7 +23,7 @@ from sensorbench.runner.generators.hosted import ClockedHost
 from sensorbench.runner.generators.load_generator import EndedShare, LoadGenerator, ShareWork
 from sensorbench.runner.generators.segments import SegmentParts, whole_batch
 from sensorbench.runner.generators.snapshots import Figures, merged_phases, merged_snapshot
-from sensorbench.runner.generators.started import LEAD_NS, GeneratorThreads, offsets_ns, started_generators
+from sensorbench.runner.generators.started import LEAD_NS, SLICE_S, GeneratorThreads, offsets_ns, started_generators
 from sensorbench.runner.plan import as_json
 
 if TYPE_CHECKING:
@@ -33,8 +33,6 @@ Result = TypeVar("Result")
 
 # The engine's interval of figures, where the plan says nothing.
 INTERVAL_NS = 1_000_000_000
-# How often it is looked whether the user interrupts.
-SLICE_S = 0.2
 # How processes of load generators are called beside the client and the servers.
 GENERATOR = "generator"
 
@@ -48,13 +46,11 @@ class SharedRun(EngineRun):
         self, generators: Sequence[LoadGenerator], plan: EnginePlan, origin_ns: int, hosts: Sequence[ClockedHost]
     ) -> None:
         self._generators = generators
-        self._hosts = hosts
-        self._interruptions = interrupts.count()
         self._phases = [phase["name"] for phase in plan["phases"]]
         self._operations = [operation["operation"]["name"] for operation in plan["operations"]]
         self._origin_ns = origin_ns
         self._merge = Merge(self._phases, self._operations, INTERVAL_NS)
-        self._threads = GeneratorThreads(generators)
+        self._threads = GeneratorThreads(generators, hosts)
         self._snapshots: dict[int, Snapshot] = {}
         self._start_lags_ns: dict[int, int] = {}
         self._ended: dict[int, EndedShare] = {}
@@ -167,7 +163,7 @@ class SharedRun(EngineRun):
     def end(self) -> "tuple[Segment, str]":
         """Waits until it is over; the last segment, and the run as a whole (JSON), of those that are left."""
         self._each(lambda generator: generator.sample_clock(), raises=False)
-        self._ended |= self._each(lambda generator: generator.end(), raises=False)
+        self._ended |= self._each(lambda generator: generator.end(), raises=False, may_take_long=True)
         for number, share in self._ended.items():
             self._snapshots[number] = json.loads(share.snapshot)
             self._add(number, share.segment)
@@ -177,21 +173,27 @@ class SharedRun(EngineRun):
 
     def close(self) -> None:
         """Ends all processes."""
-        self._hurry()
+        self._threads.hurry({}, time.monotonic())
         self._threads.close()
 
     def _each(
-        self, call: Callable[[LoadGenerator], Result], *, raises: bool = True, can_interrupt: bool = False
+        self,
+        call: Callable[[LoadGenerator], Result],
+        *,
+        raises: bool = True,
+        can_interrupt: bool = False,
+        may_take_long: bool = False,
     ) -> dict[int, Result]:
         """What each load generator that is left answers, by number. When one is lost, all end. Raises LostGeneratorError, and KeyboardInterrupt
-        where an interruption need not wait for the answers.
+        where an interruption need not wait for the answers. Answers that may take long are waited for after an interruption, too.
         """
         left = (generator for generator in self._generators if generator.number not in self._lost)
+        since_s = time.monotonic()
         calls = self._threads.call(call, left)
         while wait(calls.values(), SLICE_S).not_done:
             if can_interrupt:
                 interrupts.check()
-            self._hurry()
+            self._threads.hurry({} if may_take_long else calls, since_s)
         answers, lost = {}, None
         for number, answer in calls.items():
             try:
@@ -203,12 +205,6 @@ class SharedRun(EngineRun):
             self.annotate(str(lost))
             raise lost
         return answers
-
-    def _hurry(self) -> None:
-        """Once the user has interrupted, hosts that do not answer are not waited for long."""
-        if interrupts.has_come_since(self._interruptions):
-            for host in self._hosts:
-                host.hurry()
 
     def _add(self, number: int, parts: SegmentParts) -> None:
         self._merge.add(parts.intervals, parts.histograms)

@@ -1,16 +1,21 @@
 """Starting load generators, here or on hosts, and having all of them do something at the same time."""
 
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from sensorbench import interrupts
 from sensorbench.hosts.clocks import ClockSample
+from sensorbench.hosts.host import HURRIED_S
 from sensorbench.runner.generators.hosted import ClockedHost, HostedGenerator
 from sensorbench.runner.generators.load_generator import LoadGenerator
 from sensorbench.runner.generators.local import LocalGenerator
 
 Result = TypeVar("Result")
 
+# How often it is looked whether the user interrupts.
+SLICE_S = 0.2
 # From the agreement on a start, or on a rate, until it takes effect: all load generators have heard of it by then.
 LEAD_NS = 250_000_000
 
@@ -35,16 +40,40 @@ class GeneratorThreads:
 
     Args:
         generators: all of them; they end with this.
+        hosts: those on which they are.
 
     """
 
-    def __init__(self, generators: Sequence[LoadGenerator]) -> None:
+    def __init__(self, generators: Sequence[LoadGenerator], hosts: Sequence[ClockedHost]) -> None:
         self._generators = generators
+        self._hosts = hosts
+        self._interruptions = interrupts.count()
+        self._interrupted_s: float | None = None
         self._pool = ThreadPoolExecutor(max_workers=len(generators), thread_name_prefix="load generators")
 
     def call(self, call: Callable[[LoadGenerator], Result], generators: Iterable[LoadGenerator]) -> dict[int, Future[Result]]:
         """Calls some of them at the same time. Returns the answers to come, by number."""
         return {generator.number: self._pool.submit(call, generator) for generator in generators}
+
+    def hurry(self, calls: Mapping[int, Future[Any]], since_s: float) -> None:
+        """Once the user has interrupted, what does not answer for HURRIED_S is lost: hosts, and load generators that answer at once as a rule.
+
+        Args:
+            calls: those that are answered at once, by the number of their load generator.
+            since_s: when they were made (`time.monotonic`).
+
+        """
+        if not interrupts.has_come_since(self._interruptions):
+            return
+        if self._interrupted_s is None:
+            self._interrupted_s = time.monotonic()
+        for host in self._hosts:
+            host.hurry()
+        if time.monotonic() - max(since_s, self._interrupted_s) < HURRIED_S:
+            return
+        for generator in self._generators:
+            if generator.number in calls and not calls[generator.number].done():
+                generator.give_up(HURRIED_S)
 
     def close(self) -> None:
         """Ends all of them, and the threads. What they are doing then, such as connecting, is not waited for."""
