@@ -19,7 +19,7 @@ SECONDS_BETWEEN_LINES = 10.0
 
 
 class Task:
-    """One piece of work that is told about."""
+    """One piece of work whose progress is reported."""
 
     def __init__(self, name: str, total: float | None, console: Console, bars: "Progress | None") -> None:
         self._name = name
@@ -35,8 +35,9 @@ class Task:
             self._bars.update(self._bar, completed=done, detail=detail)
         elif time.monotonic() - self._last_line_s >= SECONDS_BETWEEN_LINES:
             self._last_line_s = time.monotonic()
-            share = f" {done / self._total:.0%}" if self._total else ""
-            self._console.print(f"  {self._name}{share} {detail}".rstrip(), highlight=False)
+            share = f"{done / self._total:.0%}" if self._total else ""
+            how_far = ", ".join(filter(None, (share, detail)))
+            self._console.print(f"  {self._name}: {how_far}" if how_far else f"  {self._name}", highlight=False)
 
     def end(self, detail: str) -> None:
         """Says how it ended."""

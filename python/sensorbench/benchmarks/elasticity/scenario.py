@@ -51,10 +51,10 @@ class Scenario:
         if self._thread is None:
             self._begin_when_ready(run)
         elif self._done_at_s is None:
-            self.report(f"changing, {len(self._ends_s)} measurements")
+            self.report(f"changing, measurements so far: {len(self._ends_s)}")
             self._note_end(run)
         elif not self._is_over:
-            self.report(f"changed, {len(self._ends_s)} measurements")
+            self.report(f"changed, measurements so far: {len(self._ends_s)}")
             self._wait_for_stability(run)
 
     def wait(self) -> None:
@@ -76,7 +76,7 @@ class Scenario:
         self.report(
             f"before the change, measurement {counted} of {self.lengths.before}"
             if self._seen[0] >= self.lengths.warmup_s
-            else f"warm-up, {len(self._ends_s)} measurements"
+            else "warm-up"
         )
         if counted >= self.lengths.before:
             self._begun_at_s = run.now_ns() / 1e9
