@@ -24,6 +24,7 @@ from sensorbench.runner import (
     PreparedTable,
     Schedule,
     Servers,
+    Variant,
     VariantSpec,
     Workload,
     build_plan,
@@ -80,8 +81,11 @@ class Bench:
 
     def check(self, started: Servers, owner: Owner) -> None:
         """Raises UsageError when the cluster's namespace may not be had, and EngineError when nobody answers."""
-        at = started.at_their_urls([self.variant])[0]
-        check_namespace(at.engine_target(), self._claim(owner))
+        check_namespace(self.at_its_url(started).engine_target(), self._claim(owner))
+
+    def at_its_url(self, started: Servers) -> Variant:
+        """The variant at the cluster that was started for it, or at the user's."""
+        return started.at_their_urls([self.variant])[0]
 
     def load(self, started: Servers, reporter: ProgressReporter, owner: Owner) -> LoadReport:
         """Loads the dataset. Raises FailedError, UsageError and EngineError."""
