@@ -96,7 +96,7 @@ def test_changes_are_read(text: str, change: Change) -> None:
         ("kill:soon", "--change kill:soon: "),
         ("rolling-restart:2", "expected nothing behind rolling-restart"),
         ("slow-network:5s@fast", "expected a rate as 1mbit or 200kbit, a delay as 20ms, or a share as 2% behind @"),
-        ("slow-disk:5s@1mbit", "expected bytes a second as 500K or 1M behind @"),
+        ("slow-disk:5s@1mbit", "expected bytes per second as 500K or 1M behind @"),
         ("join:2@twice", "expected once behind @"),
         ("partition:5s@1mbit", "expected nothing behind @"),
         ("kill:5s@1mbit", "expected nothing behind @"),

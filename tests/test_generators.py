@@ -367,6 +367,6 @@ def test_those_that_were_late_or_the_limit_are_named() -> None:
     ]
     assert (
         bound_generators([totals], 1)
-        == "load generator 4: the client kept 0.90 processors busy, with 1 threads for its operations"
+        == "load generator 4: the client kept 0.90 CPUs busy, with 1 threads for its operations"
     )
     assert bound_generators([totals], 2) is None

@@ -76,7 +76,7 @@ def _questions(folder: Path) -> list[str]:
 def test_the_answer_comes_first(text: str, summary: dict[str, Any]) -> None:
     parts = Page(text).parts
     assert parts[0] == "answer"
-    assert parts.index("answers") < parts.index("honesty") < parts.index("environment")
+    assert parts.index("answers") < parts.index("health") < parts.index("environment")
     headline = answer.headline(ComparisonSummary.model_validate(summary))
     assert "response time" in headline
     assert f'<p class="headline">{headline}</p>' in text

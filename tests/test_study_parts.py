@@ -545,7 +545,7 @@ def test_a_number_of_requests_replaces_a_length(cli: Cli, tmp_path: Path) -> Non
         ),
         (("small-parts", "--operations", "5", "--duration", "1s"), "--operations and --duration both say when a run ends"),
         (("small-parts", "--duration", "soon"), "--duration 'soon': expected a length of time above zero such as 500ms"),
-        (("small-parts", "--rate", "0"), "--rate 0: expected a number of operations a second, above 0"),
+        (("small-parts", "--rate", "0"), "--rate 0: expected a number of operations per second, above 0"),
         (("small-parts", "--arrival", "poisson"), "--arrival poisson: say by --rate"),
         (("small-parts", "--arrival", "late", "--rate", "5"), "--arrival late: expected one of constant, poisson"),
         (("small-parts", "--resume", "--part", "read", "--part", "write"), "holds no results of these parts to go on with"),

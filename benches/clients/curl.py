@@ -15,7 +15,7 @@ from sensorbench.lab.instance import USER
 
 
 def rate(instance: lab.Instance, port: int, path: str, options: tools.Words, rows: int, folder: Path) -> float:
-    """Rows a second of a request, from when curl is started until it has ended. Its password is in a file, not on its command line."""
+    """Rows per second of a request, from when curl is started until it has ended. Its password is in a file, not on its command line."""
     login = folder / "curl.conf"
     login.touch(mode=0o600)
     login.write_text(f'user = "{USER}:{instance.password()}"\n' if instance.credentials.exists() else "", encoding="utf-8")

@@ -24,7 +24,7 @@ SOURCE = MavenClasspath(
 
 
 def rate(instance: Instance, keyspace: str, table: str, columns: list[str], file: Path, rows: int) -> float:
-    """Rows a second of a file of CSV without a header, whose times are milliseconds; its virtual machine has to start, too."""
+    """Rows per second of a file of CSV without a header, whose times are milliseconds; its virtual machine has to start, too."""
     node, mapping = instance.nodes[0], ",".join(f"{place}={column}" for place, column in enumerate(columns))
     with tempfile.TemporaryDirectory() as folder:
         command: tools.Words = [

@@ -33,7 +33,7 @@ def _ours(folder: Path, create: str, rows: pa.Table) -> Callable[[], float]:
 
 
 def _their_rate(folder: Path, create: str, way: str, rows: pa.Table) -> float:
-    """Rows a second, until they are committed."""
+    """Rows per second, until they are committed."""
     path = folder / "theirs.db"
     path.unlink(missing_ok=True)
     with duckdb.connect(str(path)) as connection:

@@ -1,4 +1,4 @@
-"""Rows a second: by our loading, and by a tool of others."""
+"""Rows per second: by our loading, and by a tool of others."""
 
 import contextlib
 import json
@@ -24,7 +24,7 @@ FIELDS = [{"name": name, "type": value_type} for name, value_type in COLUMNS]
 
 @dataclass(frozen=True)
 class LoadComparison:
-    """Our rows a second beside those of a tool, turn by turn, and the marks of others."""
+    """Our rows per second beside those of a tool, turn by turn, and the marks of others."""
 
     what: str
     tool: str
@@ -61,7 +61,7 @@ def as_csv(rows: pa.Table) -> Iterator[Path]:
 
 
 def load(target: _engine.Target, table: str, rows: pa.Table) -> float:
-    """Rows a second."""
+    """Rows per second."""
     going = target.load(table, pa.RecordBatchReader.from_batches(rows.schema, rows.to_batches(max_chunksize=65_536)))
     while not going.wait(1.0):
         pass
@@ -86,7 +86,7 @@ def empty(url: str, create: dict[str, Any], table: str) -> contextlib.AbstractCo
 
 
 def our_rate(url: str, create: dict[str, Any], table: str, rows: pa.Table) -> float:
-    """Rows a second into a table that is made for them."""
+    """Rows per second into a table that is made for them."""
     with empty(url, create, table) as target:
         rate = load(target, table, rows)
         require_all(target, table, rows.num_rows)
@@ -96,7 +96,7 @@ def our_rate(url: str, create: dict[str, Any], table: str, rows: pa.Table) -> fl
 def rate_of_a_tool(
     command: tools.Words, rows: int, environment: tools.Environment | None = None, stdin: IO[bytes] | None = None
 ) -> float:
-    """Rows a second, from when the program is started until it has ended."""
+    """Rows per second, from when the program is started until it has ended."""
     start_s = os.times().elapsed
     tools.call(command, environment, stdin)
     return rows / (os.times().elapsed - start_s)

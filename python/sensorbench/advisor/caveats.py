@@ -53,7 +53,7 @@ def _of_layouts(candidates: Sequence[Candidate], questions: Sequence[str]) -> li
         found.append(f"embedded, so that no network is in the figures, unlike in those of servers: {embedded}")
     in_memory = _targets([candidate for candidate in candidates if candidate.in_memory])
     if in_memory:
-        found.append(f"all data lie in memory, and bytes a reading are of memory: {in_memory}")
+        found.append(f"all data lie in memory, and bytes per reading are of memory: {in_memory}")
     if any(
         measurement.is_mixed for candidate in candidates for measurement in (*candidate.writes, *candidate.measured(questions))
     ):

@@ -5,10 +5,10 @@ The rule, in plain words:
 - Where the newest readings are needed at once, only layouts whose writes carry one reading qualify: a batch waits until it is
   full.
 - What is high counts fully, what is low does not count: it only has to suffice, which sizing says for a load. So there count
-  readings written a second where many are written, answers a second where many are read, and bytes a reading where neither is
+  readings written per second where many are written, answers per second where many are read, and bytes per reading where neither is
   high.
 - The score is the geometric mean of a layout's shares of the best figure in each that counts; 1 is the best at all of them.
-  Equal scores are ordered by bytes a reading.
+  Equal scores are ordered by bytes per reading.
 - How sure a place is says the interval of the ratio to the next one. Each run gives every figure once; runs of one comparison
   with equal numbers were neighbours in time, so that they are paired there, and what was measured in different ones is not.
 

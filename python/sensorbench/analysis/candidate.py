@@ -17,7 +17,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Run:
-    """One run behind a figure: its folder, its number among the repeats, when it began, and the operations a second that it
+    """One run behind a figure: its folder, its number among the repeats, when it began, and the operations per second that it
     gave.
     """
 
@@ -43,7 +43,7 @@ class Measured:
 
     @property
     def rates(self) -> Floats:
-        """Readings written a second, or answers a second, run by run."""
+        """Readings written a second, or answers per second, run by run."""
         return np.array([run.per_s * self.readings for run in self.runs])
 
 

@@ -27,7 +27,7 @@ MAX_TRIALS = 60
 
 @dataclass(frozen=True)
 class Trial:
-    """A rate that was held, in operations a second, and whether the objective was met."""
+    """A rate that was held, in operations per second, and whether the objective was met."""
 
     rate_per_s: float
     met: bool

@@ -14,7 +14,7 @@ Unit = Literal["nodes", "bytes"]
 
 @dataclass(frozen=True)
 class Load:
-    """What comes and goes: readings written a second by all sensors together, reads a second and how long readings are kept,
+    """What comes and goes: readings written per second by all sensors together, reads a second and how long readings are kept,
     if known.
     """
 
@@ -25,7 +25,7 @@ class Load:
 
 @dataclass(frozen=True)
 class Capacity:
-    """What was measured with so many nodes and copies of the data: rates, bytes a reading and resident memory of all of them
+    """What was measured with so many nodes and copies of the data: rates, bytes per reading and resident memory of all of them
     together.
     """
 
@@ -133,7 +133,7 @@ def _data(load: Load, capacity: Capacity, assumed: Assumptions) -> Step | None:
         return None
     value = capacity.bytes_of_copy * load.readings_per_s * load.retention_s * assumed.copies / assumed.fill
     formula = (
-        f"{number(capacity.bytes_of_copy)} bytes a reading × {number(load.readings_per_s)} readings/s × "
+        f"{number(capacity.bytes_of_copy)} bytes per reading × {number(load.readings_per_s)} readings/s × "
         f"{number(load.retention_s / SECONDS_A_DAY)} days × {assumed.copies} copies ÷ {assumed.fill:.0%} filled"
     )
     return Step("memory for data" if capacity.in_memory else "disk", value, "bytes", formula)
@@ -182,7 +182,7 @@ def _not_known(load: Load, capacity: Capacity) -> list[str]:
         "nodes by reads: how many reads come a second is not said": load.reads_per_s is None,
         "nodes by reads: no read was measured": load.reads_per_s is not None and capacity.read_per_s is None,
         "disk: how long readings are kept is not said": load.retention_s is None,
-        "disk: bytes a reading were not measured": load.retention_s is not None and capacity.bytes_of_copy is None,
+        "disk: bytes per reading were not measured": load.retention_s is not None and capacity.bytes_of_copy is None,
         "memory of a node: that of the server was not measured": not capacity.in_memory and capacity.memory_bytes is None,
     }
     return [reason for reason, applies in reasons.items() if applies]

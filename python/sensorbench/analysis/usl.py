@@ -43,7 +43,7 @@ class Usl:
 
 
 def fit_usl(measured: Mapping[int, Floats], seed: int = 1) -> Usl:
-    """Fits the law to what was measured (in operations a second, above zero), several times for each number of nodes. Relative deviations
+    """Fits the law to what was measured (in operations per second, above zero), several times for each number of nodes. Relative deviations
     count; σ and κ are not below zero. Intervals are percentiles of resampled measurements, so they say how certain the measurements are, and
     nothing of whether the law holds.
 

@@ -339,8 +339,8 @@ def _table(sets: Sets, score: Elasticity, found: Stability) -> Table:
     table.add_row("  by the rule", by_rule, f"five sets in a row that differ by less than {found.median_difference_s:.3g} s")
     table.add_row("  in the band", in_band, "and are near the level at the end")
     table.add_row("  by the band", by_band, "from then on the median of five is near that level")
-    table.add_row("set time before", f"{score.av1_s:.4g} s", f"{score.rt1_s:.4g} s a request")
-    table.add_row("set time after", f"{score.av2_s:.4g} s", f"{score.rt2_s:.4g} s a request")
+    table.add_row("set time before", f"{score.av1_s:.4g} s", f"{score.rt1_s:.4g} s per request")
+    table.add_row("set time after", f"{score.av2_s:.4g} s", f"{score.rt2_s:.4g} s per request")
     table.add_row("area A, B", f"{score.area_a:.4g}, {score.area_b:.4g}", "s²")
     table.add_row("sets", f"{len(sets)}", f"{score.sets_between} between bootstrap and stability")
     return table

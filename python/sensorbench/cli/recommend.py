@@ -54,7 +54,7 @@ def recommend(
     ] = None,
     evidence: Evidence = None,
     writes: Annotated[
-        HowMany | None, typer.Option("--writes", help="Whether many readings are written a second.", show_default=False)
+        HowMany | None, typer.Option("--writes", help="Whether many readings are written per second.", show_default=False)
     ] = None,
     reads: Annotated[HowMany | None, typer.Option("--reads", help="Whether much is read.", show_default=False)] = None,
     fresh: Annotated[
@@ -84,10 +84,10 @@ def recommend(
     sensors: Annotated[int | None, typer.Option("--sensors", help="How many sensors write.", min=1, show_default=False)] = None,
     rate: Annotated[
         str | None,
-        typer.Option("--rate", help="Readings of each sensor: 10 (a second), 1/min, 4/h.", show_default=False),
+        typer.Option("--rate", help="Readings of each sensor: 10 (per second), 1/min, 4/h.", show_default=False),
     ] = None,
     read_rate: Annotated[
-        str | None, typer.Option("--read-rate", help="Reads of all clients: 50 (a second), 10/min.", show_default=False)
+        str | None, typer.Option("--read-rate", help="Reads of all clients: 50 (per second), 10/min.", show_default=False)
     ] = None,
     retention: Annotated[
         str | None, typer.Option("--retention", help="How long readings are kept: 90d, 2y.", show_default=False)

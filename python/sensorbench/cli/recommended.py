@@ -21,7 +21,7 @@ from sensorbench.report import formatting
 MAX_SHOWN = 10
 MAX_EXPLAINED = 3
 
-_COUNTS = {"written": "readings written a second", "read": "answers a second", "size": "bytes a reading, the fewer the better"}
+_COUNTS = {"written": "readings written per second", "read": "answers per second", "size": "bytes per reading, the fewer the better"}
 
 
 def print_recommendation(recommendation: Recommendation, *, explain: bool) -> None:
@@ -104,7 +104,7 @@ def _described_counts(recommendation: Recommendation) -> str:
 def _table(recommendation: Recommendation) -> Table:
     sized = ("nodes", "disk") if recommendation.entries[0].sizing is not None else ()
     cost = "cost" if recommendation.options.prices is not None else "relative cost"
-    columns = ("", "layout", "readings written/s", "p50 / p99", "reads/s", "p50 / p99", "bytes a reading")
+    columns = ("", "layout", "readings written/s", "p50 / p99", "reads/s", "p50 / p99", "bytes per reading")
     table = new_table(*columns, *sized, cost, "over the next, confidence", wide=True)
     for number, entry in enumerate(recommendation.entries[:MAX_SHOWN], 1):
         candidate = entry.place.candidate
@@ -173,7 +173,7 @@ def _smallest_of_level(recommendation: Recommendation) -> str | None:
     if smallest is None or smallest is level[0]:
         return None
     size = formatting.significant(smallest.bytes_a_reading or 0.0)
-    return f"not distinguished from the first, and smaller: {formatting.variant(smallest.name)} ({size} bytes a reading)"
+    return f"not distinguished from the first, and smaller: {formatting.variant(smallest.name)} ({size} bytes per reading)"
 
 
 def _described_relational(recommendation: Recommendation) -> str:

@@ -23,7 +23,7 @@ STEP = timedelta(seconds=1)
 # Timelines are a multiple of this long, as rows and batches are: a batch at the end is whole.
 READINGS_IN = 600
 # By dataset: sensors, and readings of each. Those of 6 and of 100 sensors are the 7 million readings of the study, whose clients wrote to a table
-# each. Timelines of 7 million readings are long enough for a whole row of 20 MB, in batches of 6 bytes a reading, too.
+# each. Timelines of 7 million readings are long enough for a whole row of 20 MB, in batches of 6 bytes per reading, too.
 DATASETS = {"sensor-timelines": (6, 1_166_400), "sensor-timelines-2": (2, 6_998_400), "sensor-timelines-100": (100, 70_200)}
 HOURS = 24
 QUANTILES = 33

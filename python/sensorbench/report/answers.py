@@ -17,7 +17,7 @@ def answers(summary: ComparisonSummary) -> Section:
     return Section(
         "answers",
         "Were the answers equal?",
-        [*_compared(summary), _checked(written, result.contents), _checked("Answers computed by hand", result.known_answers)],
+        [*_compared(summary), _checked(written, result.contents), _checked("Answers computed manually", result.known_answers)],
     )
 
 
@@ -41,7 +41,7 @@ def _compared(summary: ComparisonSummary) -> list[Block]:
 def compared_answers(answers: Mapping[str, AnswerComparison], titles: Mapping[str, str]) -> Table:
     """A line for each kind of operation: how many of its answers were compared, and which differ. `titles`: what each is called."""
     columns: Columns = [
-        ("Question", "label"),
+        ("Operation", "label"),
         ("compared", "count"),
         ("of these with the reference", "count"),
         ("different", "count"),

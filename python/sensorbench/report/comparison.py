@@ -378,7 +378,7 @@ def _models(result: ComparisonFigures) -> Section | None:
     if not result.models:
         return None
     columns: Columns = [
-        ("Question", "label"),
+        ("Operation", "label"),
         ("Made for it", "name"),
         ("latency", "duration_s"),
         ("Generic", "name"),

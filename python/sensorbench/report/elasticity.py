@@ -56,7 +56,7 @@ def elasticity_page(summary: ElasticitySummary) -> Page:
         *_sharding(result),
         *parts.servers(summary.environment, " at the start"),
         *([("hosts", ", ".join(result.hosts))] if result.hosts else []),
-        parts.machine(summary.environment, "CPUs"),
+        parts.machine(summary.environment),
     ]
     return Page(
         kind="elasticity",

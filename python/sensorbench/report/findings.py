@@ -28,7 +28,7 @@ def guarantees(result: ComparisonFigures) -> Section | None:
     )
     columns: Columns = [
         ("Variant", "name"),
-        ("median, p99, a second", "duration_s"),
+        ("median, p99, per second", "duration_s"),
         ("checked", "whole"),
         ("unknown", "whole"),
         *((title, "whole") for title in TITLES.values()),

@@ -76,16 +76,16 @@ def latencies(summary: ComparisonSummary, result: ComparisonResult) -> Section:
 
     service_columns: Columns = [("service p50", "duration_s"), ("service p99", "duration_s")] if shows_service else []
     columns: Columns = [
-        ("Question", "label"),
+        ("Operation", "label"),
         ("Variant", "name"),
         *((title, "duration_s") for title in _METRICS.values()),
         *service_columns,
-        ("rows an answer", "count"),
+        ("rows per answer", "count"),
         ("answers", "count"),
     ]
     note = (
-        "Latencies are response times: from when an operation was due, whoever made it wait. Service times, from its start, are beside "
-        "them; a closed loop would show only those."
+        "Latencies are response times: they count from an operation's intended start, so that waiting for the client counts, too. Service "
+        "times count from its start. A closed loop shows only those."
     )
     drawn = [
         chart(
@@ -137,7 +137,7 @@ def over_run(summary: ComparisonSummary, result: ComparisonResult) -> Section:
             chart(f"over-time-{name}", title, intervals, charts.over_time, variant_ids, last_s),
         ]
     drawn += [
-        chart("processors", "Processors that the servers kept busy", use, charts.processors, variant_ids, last_s),
+        chart("processors", "CPUs that the servers kept busy", use, charts.processors, variant_ids, last_s),
         chart("memory", "Memory of the servers", use, charts.memory, variant_ids, last_s),
     ]
     first, second = values.FIRST_REQUESTS
@@ -156,7 +156,7 @@ def over_run(summary: ComparisonSummary, result: ComparisonResult) -> Section:
             *(f"first {number}" for number in (first, second)),
             *(f"without the first {number}" for number in (first, second)),
         ]
-        columns: Columns = [("Question", "label"), ("Variant", "name"), *((title, "duration_s") for title in titles)]
+        columns: Columns = [("Operation", "label"), ("Variant", "name"), *((title, "duration_s") for title in titles)]
         rows = _by_question(summary, lambda figure: _view(views[figure.variant, figure.operation] or {}))
         whole = Details("Mean latencies with and without the first requests", [Table(columns, rows, is_grouped=True)])
     return Section("over-run", "Latency over the run", [Text(text), Grid(drawn), whole])
@@ -182,10 +182,10 @@ def throughput(summary: ComparisonSummary, result: ComparisonResult) -> Section:
     ]
     if of_all.workload["duration"]:
         rates = values.rate(result, variant_ids)
-        drawn.append(chart("rate", "Operations a second over the first run", rates, charts.rate, variant_ids))
+        drawn.append(chart("rate", "Operations per second over the first run", rates, charts.rate, variant_ids))
     text = (
-        "The inverse of the latency at each percentile: how many answers a second one client would get if every answer took that long. "
-        "This is how the source study shows throughput; it says nothing of many clients at once."
+        "The inverse of the latency at each percentile: how many answers per second one client would get if every answer took that long. "
+        "It says nothing about many clients at once."
     )
     changes = [
         Text(
@@ -220,10 +220,10 @@ def load_and_size(summary: ComparisonSummary, result: ComparisonResult) -> Secti
         ("readings/s loading", "count"),
         ("readings/s until settled", "count"),
         ("size", "bytes"),
-        ("bytes a reading", "number"),
+        ("bytes per reading", "number"),
     ]
     if of_reading > 1:
-        columns = [*columns, ("values/s loading", "count"), ("bytes a value", "number")]
+        columns = [*columns, ("values/s loading", "count"), ("bytes per value", "number")]
     note = (
         "Settled means that indexes, compactions and flushes are done. Rows in were counted again in the database and were equal. Sorting "
         "and encoding happened before and are not in these times."
@@ -353,8 +353,8 @@ def client_health(summary: ComparisonSummary) -> Section:
     ]
     rows = [[formatting.variant(variant), *_health(summary.result.client_health[variant])] for variant in ids(summary)]
     note = (
-        "Every operation is accounted for: started = ok + errors + timed out + cancelled. Response times count from when an operation was "
-        "due; in a closed loop that is when it started."
+        "Every operation is accounted for: started = ok + errors + timed out + cancelled. Response times count from an "
+        "operation's intended start; in a closed loop that is its start."
     )
     generators = summary.result.generators
     shared: list[Block] = []
@@ -362,7 +362,7 @@ def client_health(summary: ComparisonSummary) -> Section:
         shared.append(Text(f"{generators} load generators shared each run; figures are of all of them."))
     embedded = (Text(f"{caveat.text} {caveat.action}") for caveat in summary.warnings if caveat.kind == EMBEDDED)
     return Section(
-        "honesty",
+        "health",
         "Load-generator health",
         [*shared, *embedded, Table(columns, rows), Text(note, "note"), *load_generators(summary.result.load_generators)],
     )

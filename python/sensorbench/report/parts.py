@@ -74,12 +74,12 @@ def servers(environment: Environment, when: str = "") -> list[tuple[str, str]]:
     ]
 
 
-def machine(environment: Environment, processors: str = "processors") -> tuple[str, str]:
+def machine(environment: Environment) -> tuple[str, str]:
     """The fact of the machine."""
     processor, allowed = environment.get("processor", ""), environment.get("processors_allowed", "")
     system, kernel = environment.get("system", ""), environment.get("kernel", "")
     memory = formatting.size(environment.get("memory_bytes"))
-    return "machine", f"{processor}, {allowed} {processors}, {memory}, {system}, kernel {kernel}"
+    return "machine", f"{processor}, {allowed} CPUs, {memory}, {system}, kernel {kernel}"
 
 
 # What a recorded command has in place of addresses and of commands of users, which may hold secrets.

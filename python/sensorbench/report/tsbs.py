@@ -79,7 +79,7 @@ def _loads(loads: dict[str, LoadFigures]) -> Section | None:
         ("settle", "duration_s"),
         ("values/s until settled", "count"),
         ("size", "bytes"),
-        ("bytes a value", "number"),
+        ("bytes per value", "number"),
     ]
     rows: list[list[Line]] = [
         [

@@ -156,7 +156,7 @@ def size(result: ComparisonResult, variants: list[str]) -> list[SizeRow]:
 
 
 def rate(result: ComparisonResult, variants: list[str]) -> list[RateRow]:
-    """Operations a second in each interval of the first run, without the last, which was cut short."""
+    """Operations per second in each interval of the first run, without the last, which was cut short."""
     rows = []
     for variant in variants:
         for run in result.usable_runs(variant)[:1]:

@@ -1,4 +1,4 @@
-"""What the client itself can do: how many operations a second when the database does as little as it can.
+"""What the client itself can do: how many operations per second when the database does as little as it can.
 
 For an embedded database that is the driver alone; for a server it is the driver and the way there and back.
 """
@@ -22,7 +22,7 @@ NAMESPACE = "sensorbench_ceiling"
 
 
 def driver_ceiling(database: Database, *, concurrency: int = 1, duration_s: float | None = None) -> float | None:
-    """Operations a second through the whole engine and the driver, or None when only a server can tell."""
+    """Operations per second through the whole engine and the driver, or None when only a server can tell."""
     schema = _engine.no_op_schema(database.name)
     if schema is None or not database.embedded:
         return None

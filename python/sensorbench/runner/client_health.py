@@ -97,7 +97,7 @@ def client_bound(
         share = rate_per_s / ceiling_per_s
         return f"{rate_per_s:,.0f} operations/s are {share:.0%} of what the driver reaches when the database does nothing ({ceiling_per_s:,.0f}/s)"
     if not embedded and client_cpu and client_cpu > CLIENT_BOUND_CPU * threads:
-        return f"the client kept {client_cpu:.2f} processors busy, with {threads} threads for its operations"
+        return f"the client kept {client_cpu:.2f} CPUs busy, with {threads} threads for its operations"
     return None
 
 

@@ -115,7 +115,7 @@ READINGS = 50_000
 def encoding_cost(
     schema: Schema, tables: Sequence[PreparedTable], readings: int, workbench: duckdb.DuckDBPyConnection
 ) -> EncodingCost | None:
-    """Of a schema with batches: the encoding, the readings of a batch, bytes a reading, and processor time a reading in ns of encoding
+    """Of a schema with batches: the encoding, the readings of a batch, bytes per reading, and processor time a reading in ns of encoding
     and of decoding. None for other schemas.
     """
     batched = [(fill.batching, table.rows) for fill, table in zip(schema.load_queries(), tables, strict=True) if fill.batching]

@@ -129,6 +129,6 @@ FAULTS: dict[Kind, Fault] = {
         of=_disk_slowed,
         default="1M",
         form=re.compile(r"[1-9]\d*[kKmMgG]"),
-        expected="bytes a second as 500K or 1M",
+        expected="bytes per second as 500K or 1M",
     ),
 }

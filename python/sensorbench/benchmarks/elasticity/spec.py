@@ -24,7 +24,7 @@ MIN_PARTS = 8
 class Load:
     """Requests come from `threads_per_node` threads for each node that there is when the transition begins, each issuing
     `requests_per_thread` of a set; `executions` sets are one measurement. With `rate_per_node` they come in an open loop at that rate
-    (requests a second), and a set takes what the threads would take for it.
+    (requests per second), and a set takes what the threads would take for it.
     """
 
     requests_per_thread: int

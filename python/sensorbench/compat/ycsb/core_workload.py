@@ -50,7 +50,7 @@ WITHOUT_MEANING = (
 class CoreWorkload:
     """The core workload. Field names are YCSB's keys, with _ for a dot. `insertcount` is None where all from `insertstart` on are inserted.
 
-    `target` are operations a second, `maxexecutiontime` seconds; 0 is no limit for both.
+    `target` are operations per second, `maxexecutiontime` seconds; 0 is no limit for both.
     """
 
     recordcount: int = 0

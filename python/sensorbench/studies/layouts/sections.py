@@ -89,10 +89,10 @@ def _sizes(results: Sequence[ComparisonResult]) -> Section:
     return Section(
         "What a reading takes",
         "Bytes after loading and settling for all that a layout keeps, its repetitions and counters too, divided by the readings (in memory, for Redis); "
-        "the largest row (partition), where the server tells it; and readings a second until everything was loaded and settled.",
+        "the largest row (partition), where the server tells it; and readings per second until everything was loaded and settled.",
         [
             Column("layout", "variant"),
-            Column("bytes a reading", "bytes"),
+            Column("bytes per reading", "bytes"),
             Column("largest row", "bytes"),
             Column("loaded a second", "count"),
         ],

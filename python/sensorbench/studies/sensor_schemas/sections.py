@@ -99,7 +99,7 @@ def _front(write: Evidence, read: Evidence) -> Section:
         "where the newest readings are needed at once, only typed layouts qualify.",
         [],
         [],
-        front=Front("readings written a second", "ranges read a second", with_fronts(points)),
+        front=Front("readings written per second", "ranges read a second", with_fronts(points)),
     )
 
 
@@ -115,7 +115,7 @@ def _mixed_front(mixed: Evidence) -> Section:
         "The same while three writes come to each read, and reads end with what was written lately.",
         [],
         [],
-        front=Front("readings written a second", "ranges read a second", with_fronts(points)),
+        front=Front("readings written per second", "ranges read a second", with_fronts(points)),
     )
 
 
@@ -133,7 +133,7 @@ def _over_runs(of_runs: Sequence[float]) -> Interval | None:
 def _effects(evidence: Evidence, part: str, operation: str) -> list[Section]:
     """For each system, what a change of one factor does to throughput."""
     laid = _laid(evidence)
-    what = "readings written a second" if part == "write" else "ranges read a second"
+    what = "readings written per second" if part == "write" else "ranges read a second"
     sections = []
     for system in dict.fromkeys(layout.system for layout in laid):
         effects = _effects_of(evidence, [layout for layout in laid if layout.system == system], operation)
@@ -231,7 +231,7 @@ def _sizes(evidence: Evidence) -> Section:
         "client to encode and to decode a reading, which is part of every latency here.",
         [
             Column("layout", "variant"),
-            Column("bytes a reading", "bytes"),
+            Column("bytes per reading", "bytes"),
             Column("in the batch", "bytes"),
             Column("row meant"),
             Column("largest row", "bytes"),

@@ -19,7 +19,7 @@ from sensorbench.studies.study import Column, Section
 KILOBYTE = 1_000.0
 
 _TITLES: dict[Kind, str] = {
-    "written": "readings written a second",
+    "written": "readings written per second",
     "read": "ranges read a second",
     "size": "readings in a kB",
 }
@@ -38,7 +38,7 @@ def _table(candidates: Sequence[Candidate]) -> Section:
     return Section(
         "Which layout for which use",
         "The six use cases of the source: what it advises, and the best layout here, of each system by itself. The score is "
-        "readings written a second where writes are high, ranges read a second where reads are high, and the geometric mean "
+        "readings written per second where writes are high, ranges read a second where reads are high, and the geometric mean "
         "of both where both are. Where the newest readings are needed at once, only layouts whose writes carry one reading "
         "qualify. The last columns say how many times the score of the paper's layout the best one has, with the 95 % "
         "interval, and the place of the paper's among those that qualify, where it was measured.",
