@@ -28,7 +28,7 @@ def test_each_repetition_turns_the_systems_around() -> None:
     ]
     first, hbase = parts[0].options, parts[2].options
     assert (first.nodes, first.changes, first.copies) == (3, ("join:3@once", "stay"), FILE.copies)
-    assert (first.server_memory, first.settings) == (3 << 30, ("jvm.heap=256M",))
+    assert (first.server_memory, first.settings) == (3 << 30, ("jvm.heap=384M",))
     assert hbase.targets == ("hbase",)
 
 
