@@ -347,7 +347,7 @@ class RateRow(NamedTuple):
 def rate(rows: Sequence[RateRow], variants: list[str]) -> ChartSpec:
     """Operations a second over time."""
     x = alt.X("time_s:Q", title="seconds since the run began")
-    y = alt.Y("per_s:Q", title="operations a second", axis=COUNT_AXIS)
+    y = alt.Y("per_s:Q", title="operations per second", axis=COUNT_AXIS)
     how = "Higher means more operations per second. A line that drops shows when the database, or the machine, was slowed down."
     return _lines(rows, variants, x, y, [alt.Tooltip("time_s:Q"), _PER_S], how, strokeWidth=1.8, interpolate="step-after")
 

@@ -182,7 +182,7 @@ def throughput(summary: ComparisonSummary, result: ComparisonResult) -> Section:
     ]
     if of_all.workload["duration"]:
         rates = values.rate(result, variant_ids)
-        drawn.append(chart("rate", "Operations a second over the first run", rates, charts.rate, variant_ids))
+        drawn.append(chart("rate", "Operations per second over the first run", rates, charts.rate, variant_ids))
     text = (
         "The inverse of the latency at each percentile: how many answers a second one client would get if every answer took that long. "
         "This is how the source study shows throughput; it says nothing of many clients at once."

@@ -31,7 +31,7 @@ def over_time(run: RunResult, database: str, last_s: float, borders: Sequence[fl
             drawn.append(Chart(name, _lines(rows, borders, last_s, y), title))
 
     rates, latencies = _intervals(run)
-    draw("rate", "Operations a second", rates, alt.Y("value:Q", title="operations a second", axis=charts.COUNT_AXIS))
+    draw("rate", "Operations per second", rates, alt.Y("value:Q", title="operations per second", axis=charts.COUNT_AXIS))
     draw("latency", "Response time", latencies, charts.latency_axis("value"))
     of_client = len(drawn)
     said = insight(run, database)

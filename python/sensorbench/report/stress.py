@@ -213,7 +213,7 @@ def _curve(steps: Sequence[StressStep], summary: StressSummary) -> ChartSpec:
     ]
     x = alt.X(
         "completed:Q",
-        title="completed, operations a second",
+        title="completed, operations per second",
         axis=charts.COUNT_AXIS,
         scale=alt.Scale(zero=False, nice=False, padding=14),
     )
@@ -287,7 +287,7 @@ def _completed(steps: Sequence[StressStep]) -> ChartSpec:
     return charts.sized(
         bars.encode(
             x=alt.X("rate:N", title="rate that was asked for", sort=order, axis=alt.Axis(labelAngle=-45)),
-            y=alt.Y("mean(per_s):Q", title="operations a second", axis=charts.COUNT_AXIS, stack="zero"),
+            y=alt.Y("mean(per_s):Q", title="operations per second", axis=charts.COUNT_AXIS, stack="zero"),
             color=charts.coloured("fate", shown, columns=3),
             order=alt.Order("order:Q"),
             tooltip=[alt.Tooltip("rate:N"), alt.Tooltip("fate:N"), alt.Tooltip("mean(per_s):Q", format=",.4~g")],

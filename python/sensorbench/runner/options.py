@@ -15,7 +15,7 @@ from sensorbench.runner.sweep import parse_sweeps
 
 def _above_zero(rate: float) -> float:
     if not rate > 0.0:
-        raise ValueError(f"{rate:g}: expected a number of operations a second, above 0")
+        raise ValueError(f"{rate:g}: expected a number of operations per second, above 0")
     return rate
 
 
