@@ -105,7 +105,7 @@ def test_a_dry_run_never_asks_a_server_of_the_users(cli: Cli, tmp_path: Path) ->
     assert (yours.place, yours.load_s, yours.run_s, yours.disk_bytes) == ("yours", None, None, None)
     assert any("not touched by a dry run" in note for note in estimate.notes)
     alone = cli("study", "run", "iot", *target, "--dry-run", "--out", tmp_path / "out")
-    assert (alone.exit_code, "say the scale by --scale" in alone.err) == (2, True)
+    assert (alone.exit_code, "to choose a scale by; give --scale" in alone.err) == (2, True)
 
 
 def test_a_budget_becomes_a_scale_and_a_command_that_makes_the_same_choice(cli: Cli, tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def test_a_budget_leaves_out_the_last_parts_of_a_study(tmp_path: Path, monkeypat
     assert placement._connected == {}
     whole: list[str] = list(piloted.pilot.parts)
     chosen: list[Budget] = []
-    with pytest.raises(UsageError, match="the least of this study, part write alone, scale"):
+    with pytest.raises(UsageError, match="the smallest run of this study, part write alone, scale"):
         chosen.extend(choose(piloted, 3600.0 * 0.8**number) for number in range(1000))
     assert whole[0] == "write"
     assert chosen[0].left_out == []

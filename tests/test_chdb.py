@@ -94,5 +94,5 @@ def test_a_schema_that_needs_a_later_version_is_left_out_or_refused(tmp_path: Pa
     assert lab_takes(parse_target("clickhouse://127.0.0.1:1"), typed)
     target = parse_target(f"duckdb:{tmp_path / 'a.db'}")
     variant = Variant("duckdb-typed", target, typed, target.text, None)
-    with pytest.raises(UsageError, match=r"the schema typed needs version 20\.3 of DuckDB or a later one, and 2\.\d"):
+    with pytest.raises(UsageError, match=r"the schema typed needs version 20\.3 of DuckDB or a later one, but .* has 2\.\d"):
         check_version(variant, variant.engine_target())

@@ -190,7 +190,7 @@ def test_interview_that_is_interrupted_or_ends_early(cli: Cli, monkeypatch: pyte
     monkeypatch.setattr("sys.stdin", io.StringIO("strong\n"))
     ended = cli("choose", "--interview")
     assert ended.exit_code == 2
-    assert "the answers end before in-partition is answered" in ended.err
+    assert "standard input ended before in-partition was answered" in ended.err
 
     def interrupt() -> Any:
         raise KeyboardInterrupt
@@ -210,7 +210,7 @@ def test_interview_that_is_interrupted_or_ends_early(cli: Cli, monkeypatch: pyte
         (("--durable", "--wish", "licence"), "--wish licence: expected one of the needs that are given: durable"),
         (("--durable", "--node-disk", "big"), "--node-disk big: expected a size"),
         (("--durable", "nowhere"), "nowhere: no results are there"),
-        (("--durable", "--html", "nowhere/page.html"), "--html nowhere/page.html: expected a file in a folder that is there"),
+        (("--durable", "--html", "nowhere/page.html"), "--html nowhere/page.html: expected a file in an existing folder"),
     ],
 )
 def test_what_makes_no_sense(cli: Cli, arguments: tuple[str, ...], expected: str) -> None:

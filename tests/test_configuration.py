@@ -107,7 +107,7 @@ def test_what_destroys_or_permits_is_the_command_lines_alone(
         "file": f"sensorbench.toml, line 2, {option}: ",
         "underscores": f"sensorbench.toml, line 2, {option.replace('-', '_')}: ",
     }[place]
-    assert ended.err.startswith(f"error: {expected}--{option} destroys or permits something, which only the command line says; ")
+    assert ended.err.startswith(f"error: {expected}--{option} can destroy data or lift a safeguard, so it must be ")
     assert "give the option to the command that needs it" in ended.err
     assert cli("study", "list", "-h").exit_code == 0
 

@@ -151,7 +151,7 @@ def test_the_example_of_insight_runs(tmp_path: Path, monkeypatch: pytest.MonkeyP
     (example,) = re.findall(r"```python\n(.*?)```", text_of("reference/metrics.md"), flags=re.DOTALL)
     found: dict[str, Any] = {}
     exec(example, found)
-    assert found["over"](found["told"], 60.0, 120.0).hit_rates == {"key cache": 0.9}
+    assert found["over"](found["measured"], 60.0, 120.0).hit_rates == {"key cache": 0.9}
 
 
 def test_what_is_to_be_installed_is_what_the_project_needs() -> None:

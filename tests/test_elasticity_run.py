@@ -297,7 +297,7 @@ def test_what_a_command_says_is_told_when_it_fails() -> None:
         nodes.add_node()
     with pytest.raises(FailedError, match="--remove-node-command /nonexistent/remove: it cannot be run"):
         nodes.remove_node()
-    with pytest.raises(FailedError, match=r"it was not over after 0\.2 s"):
+    with pytest.raises(FailedError, match=r"it did not end within 0\.2 s"):
         ExternalCluster(2, "sleep 5", None, None, 0.2).add_node()
     with pytest.raises(FailedError, match="--status-command false: it did not end with 0 within"):
         ExternalCluster(2, "true", None, "false", 0.2).add_node()
@@ -309,8 +309,8 @@ def test_what_a_command_says_is_told_when_it_fails() -> None:
     [
         (["--target", "sqlite"], "sqlite has no nodes that join or leave"),
         (["--target", "postgresql"], "postgresql has no nodes that join or leave"),
-        (["--target", "cassandra://me:secret@db.example"], "of a cluster of your own say --nodes, how many it has"),
-        (["--target", "cassandra://db.example", "--nodes", "3"], "--change join: say with --add-node-command how that is done"),
+        (["--target", "cassandra://me:secret@db.example"], "for a cluster of your own, give its number of nodes with --nodes"),
+        (["--target", "cassandra://db.example", "--nodes", "3"], "--change join: for a cluster of your own, give the command"),
         (["--target", "cassandra://db.example", "--nodes", "3", "--change", "kill"], "expected join, leave, stay"),
         (["--target", "redis+cluster", "--status-command", "true"], "true: commands change a cluster of your own"),
         (["--target", "redis+cluster", "--change", "join:x"], "--change join:x: expected a number of nodes behind join"),

@@ -338,7 +338,7 @@ def test_the_study_is_listed_and_shown(cli: Cli) -> None:
         (["--scale", "0"], "--scale 0: expected a number above 0"),
         (["--duration", "long"], "--duration 'long': expected a length of time"),
         (["--rate", "-5"], "--rate -5: expected a number of operations per second"),
-        (["--resume"], "--resume: name the folder of the work"),
+        (["--resume"], "--resume: name the folder of the results"),
     ],
 )
 def test_what_makes_no_sense_is_refused(cli: Cli, options: list[str], said: str) -> None:

@@ -108,7 +108,7 @@ def test_groups_that_decide_most_claims_for_their_time_come_first() -> None:
 
 
 def test_a_budget_without_room_for_one_measurement_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"--budget 2m: the least of this study, one measurement at scale 0\.016"):
+    with pytest.raises(UsageError, match=r"--budget 2m: the smallest run of this study, one measurement at scale 0\.016"):
         chosen(120.0)
     with pytest.raises(UsageError, match=r"--budget 60m: nothing is left of these parts \(compaction: no claim needs it"):
         chosen(HOUR_S, parts=("compaction",))
@@ -224,7 +224,7 @@ def test_what_a_look_has_decided_is_measured_no_more(tmp_path: Path, monkeypatch
     # It goes on as it began, and there is nothing left.
     later = plan_factors(study, options.model_copy(update={"budget": None}), out, resume=True)
     assert later.looks == (3, 5)
-    with pytest.raises(UsageError, match=r"--repetitions 4: the study in .* is looked at after 3 and 5 rounds"):
+    with pytest.raises(UsageError, match=r"--repetitions 4: the study in .* is judged after 3 and 5 rounds"):
         plan_factors(study, options.model_copy(update={"repetitions": 4}), out, resume=True)
 
 

@@ -93,7 +93,7 @@ def test_stress_writes_and_prints_its_results_all_the_same(cli: Cli, tmp_path: P
     assert cli(*LOAD, "--fail-on", "p99>10s", "--out", tmp_path / "other").exit_code == 0
     refused = cli(*LOAD, "--fail-on", "capacity<1", "--out", tmp_path / "none")
     assert refused.exit_code == 2
-    assert "searches no capacity" in refused.err
+    assert "does not search the capacity" in refused.err
 
 
 HISTORY = [

@@ -247,7 +247,7 @@ def test_a_lost_load_generator_ends_the_run_and_is_named(tmp_path: Path) -> None
         _, printed = process.communicate(timeout=ENDS_WITHIN_S)
     assert process.returncode == 1, printed
     assert f"load generator 2 (process {children[1].pid}): it was ended by SIGKILL" in " ".join(printed.split())
-    assert "results until then" in printed
+    assert "results so far" in printed
     totals = totals_of(tmp_path / "out")
     known = [generator for generator in totals.generators if generator.lost is None]
     assert [generator.number for generator in known] == [1, 3]

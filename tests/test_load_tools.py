@@ -89,8 +89,8 @@ def test_copy_is_asked_for_the_columns_of_the_file_and_the_consistency_of_the_ta
         (Copy(), 1, "Connection error: ('Unable to connect to any servers')", "Unable to connect"),
         (Pipe(), 0, "All data transferred. Waiting for the last reply...\nerrors: 0, replies: 39060\n", None),
         (Pipe(), 1, "MOVED 866 127.77.1.2:6379\nerrors: 32551, replies: 39060\n", "errors: 32551, replies: 39060"),
-        (Pipe(), 0, "", "it said nothing"),
-        (Copy(), 0, "", "it said nothing"),
+        (Pipe(), 0, "", "it printed nothing"),
+        (Copy(), 0, "", "it printed nothing"),
         (Blocks(), 0, "", None),
         (
             Blocks(),
@@ -250,7 +250,7 @@ def test_a_tool_that_cannot_be_had_ends_the_command_before_anything_is_written(
     )
     assert outcome.exit_code == 2
     assert (
-        "load=pipe: redis-cli --pipe cannot be had here: no-such-program is not installed (apt-get install redis-tools)"
+        "load=pipe: redis-cli --pipe is not available here: no-such-program is not installed (apt-get install redis-tools)"
         in outcome.err
     )
     assert not out.exists()

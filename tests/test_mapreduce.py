@@ -403,7 +403,7 @@ def test_a_budget_chooses_scale_then_executions_by_arithmetic() -> None:
     assert chosen(1e6) == (1.0, 5)
     assert chosen(3600.0) == (0.1, 4), "never below what claims need: the rest is left for --resume"
     assert chosen(3600.0, scale=0.01, repetitions=7)[:2] == (0.01, 7), "what is said stays"
-    with pytest.raises(UsageError, match="--budget 1m: the least of this study"):
+    with pytest.raises(UsageError, match="--budget 1m: the smallest run of this study"):
         chosen(60.0)
 
 
@@ -513,7 +513,7 @@ def test_connectors_take_places_and_credentials_from_a_targets_url(tmp_path: Pat
     [
         (("--workers", "0"), "--workers 0: expected whole numbers above 0"),
         (("--nodes", "2,0"), "--nodes 2,0: expected whole numbers above 0"),
-        (("--nodes", "1,2", "--workers", "2"), "--workers: --nodes says how many there are"),
+        (("--nodes", "1,2", "--workers", "2"), "--workers: --nodes sets the number of Spark workers, too"),
         (("--workers", "1,x"), "--workers 1,x: expected whole numbers above 0"),
         (("--spark", "yarn"), "--spark yarn: expected spark://HOST:PORT"),
         (("--spark", "spark://127.0.0.1:1"), "--spark spark://127.0.0.1:1: no master answers there"),

@@ -84,7 +84,7 @@ def test_an_address_of_another_instance_is_shared_unless_a_port_is_taken() -> No
     assert (cluster, port) == (1, 47078)
     with socket.socket() as taken:
         taken.bind((addresses.address(1, 2), 47079))
-        with pytest.raises(FailedError, match=r"127\.77\.1\.2:47079 is in use by somebody else"):
+        with pytest.raises(FailedError, match=r"127\.77\.1\.2:47079 is in use by another program"):
             addresses.share(1, 2, (47078, 47079))
 
 

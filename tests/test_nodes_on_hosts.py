@@ -426,7 +426,7 @@ def test_a_guard_removes_a_part_whose_owner_is_not_heard_of(hosts: list[ProcessH
             lab.ServerSpec("hbase", hosts=THREE),
             "starts hbase on this machine alone; expected one of redis, redis.cluster, cassandra",
         ),
-        (lab.ServerSpec(FakeRing.name, hosts=THREE, cpus=[0]), "--cpus names those of this machine"),
+        (lab.ServerSpec(FakeRing.name, hosts=THREE, cpus=[0]), "--cpus names CPUs of this machine"),
         (lab.ServerSpec(FakeRing.name, hosts=THREE, beside="other"), "share addresses or data"),
     ],
 )

@@ -198,7 +198,7 @@ def test_what_is_left_at_a_path_is_listed_and_cleaned(bench: Bench, cli: Cli, tm
     assert found["bytes"] > 1000
     assert found["created"] is not None
     unasked = cli("target", "clean", bench.url)
-    assert (unasked.exit_code, "say --yes to do it" in unasked.err) == (2, True), unasked.err
+    assert (unasked.exit_code, "confirm with --yes" in unasked.err) == (2, True), unasked.err
     unknown = cli("target", "clean", bench.url, "--namespace", "other", "--yes")
     assert (unknown.exit_code, "--namespace other: sensorbench created no such namespace" in unknown.err) == (2, True)
     assert bench.path.exists()

@@ -163,8 +163,8 @@ def change(target: _engine.Target, statement: str) -> None:
 def test_registers_need_their_records_their_answers_and_a_schema(cli: Cli, tmp_path: Path) -> None:
     file = tmp_path / "experiment.toml"
     for text, said in [
-        (experiment("sqlite", "natural", REGISTERS, log='"none"'), "leave log and answers at all"),
-        (experiment("sqlite", "natural", REGISTERS, answers='"none"'), "leave log and answers at all"),
+        (experiment("sqlite", "natural", REGISTERS, log='"none"'), "set log and answers to all"),
+        (experiment("sqlite", "natural", REGISTERS, answers='"none"'), "set log and answers to all"),
         (experiment("fjall", "by_sensor", REGISTERS), "no schema of registers is shipped for fjall"),
     ]:
         file.write_text(text, encoding="utf-8")

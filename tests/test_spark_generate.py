@@ -180,7 +180,7 @@ def test_what_makes_no_sense_is_refused_before_anything_is_written(
         assert not list(tmp_path.iterdir())
         return ended.err
 
-    assert "--partitions: they are Spark's; expected --spark, too" in refused("--partitions", "3")
+    assert "--partitions applies to Spark alone; give --spark as well" in refused("--partitions", "3")
     assert "expected spark://HOST:PORT, lab:NAME, or local[N]" in refused("--spark", "yarn")
     assert "no master answers there" in refused("--spark", "spark://127.0.0.1:1")
     assert "'--partitions'" in refused("--spark", "local[2]", "--partitions", "0")

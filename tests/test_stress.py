@@ -301,7 +301,7 @@ def long_load(folder: Path, *arguments: object) -> Iterator[None]:
         finally:
             process.kill()
     assert process.returncode == 130, said
-    assert "results until then" in said
+    assert "results so far" in said
 
 
 def until(is_so: Callable[[], bool], process: "subprocess.Popen[str] | None" = None) -> None:

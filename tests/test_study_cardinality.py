@@ -172,7 +172,7 @@ def test_a_load_that_takes_too_long_breaks(cli: Cli, tmp_path: Path, monkeypatch
     assert ended.exit_code == 0, ended.err
     ((_, _, held, then, step, message),) = sections_of(out)[BROKE]["rows"]
     assert (held, then, step) == (None, "broke at 10 series", "loading")
-    assert re.search(r"stopped at its time limit of 1e-06 s with \d+ of \d+ rows in; --max-load-time gives it more", message)
+    assert re.search(r"its time limit of 1e-06 s with \d+ of \d+ rows in; give more time with --max-load-time", message)
 
 
 def test_an_operation_that_never_succeeds_breaks_a_level() -> None:
@@ -213,7 +213,7 @@ def test_a_budget_begins_only_levels_that_fit(tmp_path: Path, monkeypatch: pytes
     assert why_not(None, took_s, "total_1000") == ""
     assert why_not(39.0, {"total_10": 10.0}, "total_100") == "it would take about 10 s, and 9 s of the budget are left"
     assert why_not(1.0, {}, "total_10") == ""
-    assert why_not(30.0, {"churn_10": 1.0}, "total_10") == "the budget is over"
+    assert why_not(30.0, {"churn_10": 1.0}, "total_10") == "the budget is used up"
 
 
 @pytest.mark.parametrize(

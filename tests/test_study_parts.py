@@ -463,7 +463,7 @@ def test_a_part_that_fails_ends_the_others_only_where_the_study_says_so(
     assert outcome.exit_code == 1
     assert "made to fail" in outcome.err
     assert ("write" in conducted) == continue_on_error
-    assert ("read failed; what each failed of is said above" in outcome.err) == continue_on_error
+    assert ("read failed; the causes are above" in outcome.err) == continue_on_error
 
 
 def test_one_part_alone_is_no_series(cli: Cli, tmp_path: Path) -> None:
@@ -546,7 +546,7 @@ def test_a_number_of_requests_replaces_a_length(cli: Cli, tmp_path: Path) -> Non
         (("small-parts", "--operations", "5", "--duration", "1s"), "--operations and --duration both say when a run ends"),
         (("small-parts", "--duration", "soon"), "--duration 'soon': expected a length of time above zero such as 500ms"),
         (("small-parts", "--rate", "0"), "--rate 0: expected a number of operations per second, above 0"),
-        (("small-parts", "--arrival", "poisson"), "--arrival poisson: say by --rate"),
+        (("small-parts", "--arrival", "poisson"), "--arrival poisson: give the rate of arrivals with --rate"),
         (("small-parts", "--arrival", "late", "--rate", "5"), "--arrival late: expected one of constant, poisson"),
         (("small-parts", "--resume", "--part", "read", "--part", "write"), "holds no results of these parts to go on with"),
     ],

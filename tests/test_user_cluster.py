@@ -189,11 +189,11 @@ def test_an_error_names_node_command_and_output(tmp_path: Path) -> None:
     node = Node(ClusterNode(address="h:1", local=True), [], 0.5)
     with pytest.raises(FailedError, match=r"node h:1 \(local\): `ls /no-such-file` ended with 2: ls: .*No such file"):
         node.require(node.filled(["ls", "/no-such-file"]))
-    with pytest.raises(FailedError, match=r"node h:1 \(local\): `sleep 9` was not over after 0.5 s"):
+    with pytest.raises(FailedError, match=r"node h:1 \(local\): `sleep 9` did not end within 0.5 s"):
         node.require(node.filled(["sleep", "9"]))
     with pytest.raises(FailedError, match=r"`no-such-program` cannot be run: "):
         node.require(node.filled(["no-such-program"]))
-    with pytest.raises(FailedError, match=r"node h:1 .* is not ready: .*`false` ended with 1: it said nothing"):
+    with pytest.raises(FailedError, match=r"node h:1 .* is not ready: .*`false` ended with 1: it printed nothing"):
         node.wait_until_ready(["false"], 0.0, None)
 
 

@@ -59,7 +59,7 @@ def test_a_file_of_options_is_checked_for_all_commands(tmp_path: Path, cli: Cli)
     file.write_text('seed = 3\n[study.run.iot]\nscale = 0.1\n[init]\ntime_zone = "UTC"\n', encoding="utf-8")
     assert cli("validate", file).exit_code == 0
     for line, expected in (
-        ("force = true", "--force destroys or permits"),
+        ("force = true", "--force can destroy data or lift a safeguard"),
         ('timezone = "x"', "line 2, init.timezone: unknown key"),
     ):
         file.write_text(f"[init]\n{line}\n", encoding="utf-8")

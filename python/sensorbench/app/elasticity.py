@@ -77,7 +77,7 @@ def run_works(
             if is_complete(of_work):
                 continue
             if deadline is not None and not deadline.has_room(work.name):
-                reporter.say(f"the budget is over; --resume goes on with {work.name}, {number} of {len(works)}")
+                reporter.say(f"the budget is used up; --resume continues with {work.name}, {number} of {len(works)}")
                 break
             reporter.say(f"{work.name}, {number} of {len(works)}")
             # What was begun there and not ended is done again.
@@ -186,6 +186,6 @@ def _compare_what_is_there(works: Sequence[ClusterWork], folder: Path, reporter:
         return
     try:
         _, page = reports.write_elasticity_comparison(folders, folder)
-        reporter.say(f"comparison until then: {page}")
+        reporter.say(f"comparison so far: {page}")
     except (DiskFullError, OSError) as error:
         reporter.warn(f"no comparison could be written: {error}; `sensorbench report {folder}` writes it later")

@@ -23,7 +23,7 @@ def check_gate_file(option: str, path: Path | None) -> None:
     if path is None:
         return
     if path.is_dir() or not path.parent.is_dir():
-        raise UsageError(f"{option} {path}: expected a file in a folder that is there")
+        raise UsageError(f"{option} {path}: expected a file in an existing folder")
     if path.exists() and path.stat().st_size and _OURS not in path.read_bytes()[:_FIRST_BYTES].decode(errors="replace"):
         raise UsageError(
             f"{option} {path}: sensorbench did not write this file and does not overwrite it; move it, or name another place"

@@ -77,7 +77,7 @@ def check_export(path: Path) -> None:
     if path.suffix not in {".csv", ".parquet"}:
         raise UsageError(f"--out {path}: expected a name that ends with .csv or .parquet")
     if path.exists() or not path.parent.is_dir():
-        raise UsageError(f"--out {path}: expected a file that is not there, in a folder that is there")
+        raise UsageError(f"--out {path}: expected a new file in an existing folder")
 
 
 def check_page_folder(folder: Path) -> None:

@@ -173,7 +173,7 @@ class _Levels:
         """Why a level is not begun: the one before was not, or it would not end within the budget. Empty where it is."""
         if not before:
             over = self.budget_s is not None and self.took_s and self._left_s() <= 0.0
-            return "the budget is over" if over else ""
+            return "the budget is used up" if over else ""
         if not has_results(self.folder / before[0]):
             return f"{before[0]}, which it follows, was left out"
         expected_s = self._expected_s(before)

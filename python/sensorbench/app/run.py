@@ -50,6 +50,6 @@ def report_what_is_there(folder: Path, progress: ProgressReporter, write_report:
         return
     try:
         _, page = write_report(folder, None)
-        progress.say(f"results until then: {page}")
+        progress.say(f"results so far: {page}")
     except (DiskFullError, OSError) as error:
         progress.warn(f"no report could be written: {error}; `sensorbench report {folder}` writes it later")

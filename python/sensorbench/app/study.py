@@ -102,9 +102,7 @@ def dry_run_study(
         options = one_level(study, study.file.levels, options)
     budget_s = budget_of(options)
     if budget_s is not None and not has_pilot:
-        raise UsageError(
-            "--no-pilot: a budget is turned into a scale by the pilot; say by --scale what is to be estimated without one"
-        )
+        raise UsageError("--no-pilot: with a budget, the pilot chooses the scale; without a pilot, give --scale")
     allowed_s = DRY_PILOT_S if budget_s is None else PILOT_SHARE * budget_s
     piloted = pilot_study(study, options, folder, allowed_s, progress, measures=has_pilot, budget_s=budget_s)
     return piloted.estimate(options) if budget_s is None else choose(piloted, budget_s)

@@ -19,7 +19,7 @@ def confirm(what: str, *, yes: bool) -> None:
     if yes:
         return
     if not sys.stdin.isatty():
-        raise UsageError(f"this would {what}; standard input is no terminal to ask at: say --yes to do it")
+        raise UsageError(f"this would {what}; standard input is not a terminal, so there is nobody to ask; confirm with --yes")
     # On standard error, so that what a command prints stays as it is.
     error_console().print(f"{what[0].upper()}{what[1:]}? [y/N]", end=" ", highlight=False, markup=False)
     if sys.stdin.readline().strip().lower() not in {"y", "yes"}:

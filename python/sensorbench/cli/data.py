@@ -111,7 +111,7 @@ def generate_dataset(
     """
     check_is_free(out)
     if partitions is not None and spark is None:
-        raise UsageError("--partitions: they are Spark's; expected --spark, too")
+        raise UsageError("--partitions applies to Spark alone; give --spark as well")
     if days is not None and days <= 0:
         raise UsageError(f"--days {days:g}: expected a length above zero")
     master = None if spark is None else find_master(spark)

@@ -116,7 +116,7 @@ def check_load_conditions(conditions: Sequence[LoadCondition], *, has_capacity: 
     for condition in conditions:
         if condition.what == "capacity" and not has_capacity:
             raise UsageError(
-                f"--fail-on {condition.text}: this run holds rates and searches no capacity; expected a condition on them"
+                f"--fail-on {condition.text}: this run does not search the capacity; expected a condition on latencies, errors or dropped"
             )
 
 

@@ -63,7 +63,7 @@ def _line(name: str, kind: NeedKind) -> str:
         return input().strip().lower() if kind.number != "bytes" else input().strip()
     except EOFError:
         typer.echo(err=True)
-        raise UsageError(f"the answers end before {name} is answered; an empty line says that it does not matter") from None
+        raise UsageError(f"standard input ended before {name} was answered; an empty line skips it") from None
 
 
 def _choices(name: str, kind: NeedKind, texts: list[str], machine: Machine) -> list[str]:

@@ -133,7 +133,7 @@ def _as_begun(options: MapReduceOptions, folder: Path) -> MapReduceOptions:
 def _spec(study: MapReduceStudy, options: MapReduceOptions, reporter: ProgressReporter) -> MapReduceSpec:
     """What options ask for, the rest as the study has it. Raises UsageError."""
     if options.nodes and options.workers:
-        raise UsageError("--workers: --nodes says how many there are, of databases and of Spark; give one of them")
+        raise UsageError("--workers: --nodes sets the number of Spark workers, too; give one of them")
     texts = options.targets or tuple(study.file.targets)
     looked_for = [word_of(text) for text in options.words]
     targets = [_with_settings(study, parse_target(text)) for text in texts if text != FILES]

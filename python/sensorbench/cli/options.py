@@ -63,7 +63,7 @@ def live_port(live: bool, port: int | None) -> int | None:
 def require_out(resume: bool, out: Path | None) -> None:
     """Raises UsageError for --resume without the folder that is gone on with."""
     if resume and out is None:
-        raise UsageError("--resume: name the folder of the work to go on with by --out")
+        raise UsageError("--resume: name the folder of the results to continue with --out")
 
 
 def length_s(option: str, text: str) -> float:

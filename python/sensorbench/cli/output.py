@@ -180,15 +180,16 @@ def _p99(summary: ComparisonSummary) -> Table:
 
 
 def _open_questions(summary: ComparisonSummary) -> list[str]:
-    """The operations at which several variants may be the fastest."""
-    level = {
-        summary.result.operations[ranking.operation].title: [
-            formatting.variant(place.variant) for place in ranking.places if answer.is_level(place)
-        ]
-        for ranking in summary.result.rankings
-    }
-    return [f"no significant difference at {title}: {', '.join(names)}" for title, names in level.items() if len(names) > 1]
-
+    """The operations at which several variants may be the fastest, by class where there are several."""
+    lines = []
+    for ranking in summary.result.rankings:
+        title = summary.result.operations[ranking.operation].title
+        for places in ranking.classes:
+            names = [formatting.variant(place.variant) for place in places if answer.is_level(place)]
+            if len(names) > 1:
+                within = f" ({places[0].ranked_within})" if places[0].ranked_within else ""
+                lines.append(f"no significant difference at {title}{within}: {', '.join(names)}")
+    return lines
 
 def _cell(place: RankedVariant | None, figure: MeasuredFigure | None) -> str | Text:
     """A variant's figure, and its interval below it."""

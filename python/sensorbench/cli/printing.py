@@ -30,7 +30,7 @@ def _plain(value: Any) -> Any:
 def check_page(page: Path) -> None:
     """Raises UsageError for a page that --html names and that cannot be written there."""
     if page.is_dir() or not page.parent.is_dir():
-        raise UsageError(f"--html {page}: expected a file in a folder that is there")
+        raise UsageError(f"--html {page}: expected a file in an existing folder")
     check_page_is_free(page)
 
 

@@ -197,7 +197,7 @@ def _range(text: str | None) -> tuple[float | None, float | None]:
 def _load(sensors: int | None, sensor_per_s: float | None, read_rate: str | None, retention: str | None) -> Load | None:
     """The load, which needs both the sensors and their rate."""
     if sensors is not None and sensor_per_s is None:
-        raise UsageError("--sensors: say by --rate how many readings each gives, such as --rate 1/min")
+        raise UsageError("--sensors: give the readings of each sensor with --rate, for example --rate 1/min")
     if sensors is None:
         for name, value in (("--retention", retention), ("--read-rate", read_rate)):
             if value is not None:
@@ -212,7 +212,7 @@ def _load(sensors: int | None, sensor_per_s: float | None, read_rate: str | None
 
 def _prices(node: float | None, disk_gb: float | None) -> Prices | None:
     if node is None and disk_gb is not None:
-        raise UsageError("--disk-price is what disk costs beside the node: say --node-price as well")
+        raise UsageError("--disk-price is the price of disk on top of that of a node: give --node-price as well")
     if node is not None and node <= 0.0:
         raise UsageError(f"--node-price {node:g}: expected a price above 0")
     return None if node is None else Prices(node, disk_gb or 0.0)
@@ -221,6 +221,6 @@ def _prices(node: float | None, disk_gb: float | None) -> Prices | None:
 def _check(options: RecommendOptions) -> None:
     """Raises UsageError for options that have no use without others."""
     if options.prices is not None and options.load is None:
-        raise UsageError("--node-price is of a node that a load needs: say --sensors and --rate as well")
+        raise UsageError("--node-price needs a load, from which the number of nodes follows: give --sensors and --rate as well")
     if options.sensor_per_s is not None and options.load is None and options.range_s is None:
-        raise UsageError("--rate: say by --sensors how many sensors write at this rate")
+        raise UsageError("--rate: give the number of sensors that write at this rate with --sensors")

@@ -121,7 +121,7 @@ def _refuse_variables() -> None:
 def _alone(option: str) -> str:
     name = next((name for name in COMMAND_LINE_ALONE if option == name or option.endswith(f"-{name}")), None)
     name = name or option[option.index("allow-") :]
-    return f"--{name} destroys or permits something, which only the command line says"
+    return f"--{name} can destroy data or lift a safeguard, so it must be on the command line"
 
 
 def _of_environment(path: tuple[str, ...], key: str, parameter: Any) -> Setting | None:

@@ -60,7 +60,7 @@ def import_(
     """Make a trace of the logs of a server: templates, parameters, sessions, transactions."""
     check_is_free(out)
     if log_format is not None and log_format not in FORMATS:
-        raise UsageError(f"--log-format {log_format}: no such form; expected one of {', '.join(FORMATS)}")
+        raise UsageError(f"--log-format {log_format}: unknown format; expected one of {', '.join(FORMATS)}")
     reporter = ProgressReporter(quiet=json)
     with reporter.task("reading") as task:
         trace = import_logs(files, out, FORMATS[log_format] if log_format else None)
@@ -103,7 +103,7 @@ def record(
     check_is_free(out)
     length = length_s("--for", duration)
     if not length > 0:
-        raise UsageError(f"--for {duration}: expected a length of more than 0, as 30s or 5m")
+        raise UsageError(f"--for {duration}: expected a duration above 0, for example 30s or 5m")
     recorder = recordable(target, allow_settings=allow_settings)
     reporter = ProgressReporter(quiet=json)
     with reporter.task(f"recording {recorder.name}", total=length) as task:

@@ -47,7 +47,7 @@ def tune(
     from sensorbench.benchmarks.tune import TuneBenchmark, plan_tune
 
     if resume and out is None:
-        raise UsageError("--resume: say by --out where the search is that is to go on")
+        raise UsageError("--resume: name the folder of the search to continue with --out")
     folder, reporter = out or new_results_folder("tune"), ProgressReporter()
     plan = plan_tune(options, folder, reporter, allow_durability=allow_durability)
     if dry_run:

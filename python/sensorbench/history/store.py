@@ -233,7 +233,7 @@ def _aware(value: Any) -> Any:
 def _create(path: Path) -> None:
     """Makes an empty history with its marker, all of it or nothing."""
     if not path.parent.is_dir():
-        raise UsageError(f"--store {path}: expected a file in a folder that is there")
+        raise UsageError(f"--store {path}: expected a file in an existing folder")
     with whole_file(path) as unfinished:
         connection = duckdb.connect(str(unfinished))
         try:

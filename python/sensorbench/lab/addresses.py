@@ -39,7 +39,7 @@ def share(cluster: int, nodes: int, ports: Sequence[int]) -> tuple[int, int]:
     for node in range(1, nodes + 1):
         for port in ports:
             if not is_free(cluster, node, port):
-                raise FailedError(f"{address(cluster, node)}:{port} is in use by somebody else")
+                raise FailedError(f"{address(cluster, node)}:{port} is in use by another program")
     return cluster, ports[0]
 
 
@@ -76,7 +76,7 @@ def free_port(host: str, port: int, other_ports: Sequence[int], taken: Sequence[
 
     """
     if busy := [other for other in other_ports if not is_free_at(host, other)]:
-        raise FailedError(f"{host}:{busy[0]} is in use by somebody else, or no address of this machine")
+        raise FailedError(f"{host}:{busy[0]} is in use by another program, or no address of this machine")
     near = (candidate for candidate in range(port, port + _NEAR) if candidate not in taken)
     found = next((candidate for candidate in near if is_free_at(host, candidate)), None)
     if found is None:

@@ -51,7 +51,7 @@ def _place(instance: Instance, number: int, joining: Sequence[Node] = ()) -> tup
     database = require_server(instance.database)
     source = database.source(instance.version)
     if source is None:
-        raise FailedError(f"{instance.name}: {database.name} {instance.version} is not known any more")
+        raise FailedError(f"{instance.name}: this sensorbench does not know {database.name} {instance.version}")
     return Place(instance, instance.node(number), source.get(), database.user(), tuple(joining)), database
 
 

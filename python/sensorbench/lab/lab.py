@@ -431,7 +431,7 @@ def _known(name: str) -> tuple[Instance, LabDatabase, Path, ServerUser]:
     database = require_server(instance.database)
     source = database.source(instance.version)
     if source is None:
-        raise FailedError(f"{name}: {database.name} {instance.version} is not known any more")
+        raise FailedError(f"{name}: this sensorbench does not know {database.name} {instance.version}")
     return instance, database, source.get(), database.user()
 
 
@@ -466,7 +466,7 @@ def _check_hosts(spec: ServerSpec, database: LabDatabase) -> None:
     if spec.beside is not None or spec.data_of is not None:
         raise UsageError("--hosts: nodes that share addresses or data with those of another instance are on this machine")
     if spec.cpus is not None:
-        raise UsageError("--cpus names those of this machine; of hosts, say it where they are named, and leave it out")
+        raise UsageError("--cpus names CPUs of this machine; leave it out, and limit CPUs with `cpus` in the file of --hosts")
 
 
 def _planned(spec: ServerSpec, database: LabDatabase, version: str, user: ServerUser, hosts: Sequence[Host]) -> Instance:

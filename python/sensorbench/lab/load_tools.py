@@ -85,4 +85,4 @@ class LoadTool(ABC):
 def last_words(output: str, count: int = 3) -> str:
     """The end of what a tool said, for messages: progress that it wrote over is left out."""
     lines = [line.rstrip().rpartition("\r")[2].strip() for line in output.split("\n")]
-    return " | ".join([line for line in lines if line][-count:]) or "it said nothing"
+    return " | ".join([line for line in lines if line][-count:]) or "it printed nothing"

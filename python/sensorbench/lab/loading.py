@@ -43,7 +43,7 @@ def require_tool(database: str, name: str) -> LoadTool:
     source = tool.source()
     missing = None if source.is_there else source.missing()
     if missing:
-        raise UsageError(f"load={name}: {tool.program} cannot be had here: {missing}")
+        raise UsageError(f"load={name}: {tool.program} is not available here: {missing}")
     return tool
 
 

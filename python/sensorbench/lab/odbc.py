@@ -30,7 +30,7 @@ def manager() -> Path:
     found = sorted(SOFTWARE.get().glob("usr/lib/*/libodbc.so.2"))
     if not found:
         raise FailedError(
-            f"there is no libodbc.so.2 below {SOFTWARE.folder}/usr/lib; remove {SOFTWARE.folder}, and it is got again"
+            f"there is no libodbc.so.2 below {SOFTWARE.folder}/usr/lib; remove {SOFTWARE.folder}: the next command gets it again"
         )
     return found[0]
 

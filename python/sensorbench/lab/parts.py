@@ -130,7 +130,7 @@ def _on_this_machine(number: int, database: LabDatabase, host: Host, cluster: in
     node = Node(number=number, host=addresses.address(cluster, number), port=port, placed_on=host.name)
     for used in (port, *database.other_ports):
         if not addresses.is_free(cluster, number, used):
-            raise FailedError(f"{node.host}:{used} is in use by somebody else")
+            raise FailedError(f"{node.host}:{used} is in use by another program")
     return node
 
 

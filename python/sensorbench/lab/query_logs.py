@@ -64,5 +64,5 @@ def read_query_log(database: str, folder: Path, version: str | None = None) -> I
     kind = require_server(database)
     source = kind.source(version)
     if source is None:
-        raise FailedError(f"{database} {version} is not known any more")
+        raise FailedError(f"this sensorbench does not know {database} {version}")
     return kind.read_query_log(source.get(), folder)

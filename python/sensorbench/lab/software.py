@@ -53,7 +53,7 @@ class Source(ABC):
         if self.is_there:
             return self.folder
         if missing := self.missing():
-            raise FailedError(f"{self.name} {self.version} cannot be had here: {missing}")
+            raise FailedError(f"{self.name} {self.version} is not available here: {missing}")
         # Whoever wants other software does not wait for a build that takes minutes.
         with locked(software_folder() / f"lock-{self.folder.name}"):
             if not self.is_there:

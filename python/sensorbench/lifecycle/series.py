@@ -86,6 +86,4 @@ def _run_children(plan: SeriesPlan, context: RunContext[ManifestWriter[SeriesMan
             failed.append(child.name)
             context.progress.warn(f"{child.name} failed: {error}")
     if failed:
-        raise FailedError(
-            f"{', '.join(failed)} failed; what each failed of is said above. --resume --out {context.folder} goes on with it"
-        )
+        raise FailedError(f"{', '.join(failed)} failed; the causes are above. Continue with --resume --out {context.folder}")

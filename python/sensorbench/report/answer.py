@@ -70,17 +70,24 @@ def _leads_at(summary: ComparisonSummary, ranking: Ranking) -> list[Lead]:
 
 def _by_winner(summary: ComparisonSummary, compared: Sequence[Ranking]) -> str:
     """By how much each winner leads, and at how many operations nobody does."""
-    found = leads(summary)
-    if not found:
-        return f"No significant difference between the fastest variants at any of {len(compared)} operations"
     by_variant: dict[str, list[Lead]] = {}
-    for lead in found:
+    for lead in leads(summary):
         by_variant.setdefault(lead.variant, []).append(lead)
     sentences = [_lead(variant, of_variant) for variant, of_variant in sorted(by_variant.items(), key=lambda item: -len(item[1]))]
-    if open_count := sum(not _leads_at(summary, ranking) for ranking in compared):
-        sentences.append(f"no significant difference between the fastest at {open_count} of {len(compared)} operations")
-    return "; ".join(sentences)
-
+    undecided = [ranking for ranking in compared if not _leads_at(summary, ranking)]
+    # In a class of its own, a variant is level with no other.
+    level = [ranking for ranking in undecided if any(len(places) > 1 for places in ranking.classes)]
+    apart = [ranking for ranking in undecided if ranking not in level and len(ranking.classes) > 1]
+    if len(level) == len(compared):
+        sentences.append(f"no significant difference between the fastest variants at any of {len(compared)} operations")
+    elif level:
+        sentences.append(f"no significant difference between the fastest at {len(level)} of {len(compared)} operations")
+    if apart:
+        sentences.append(f"variants differ in consistency level or durability at {len(apart)} of {len(compared)} operations")
+    if alone := len(undecided) - len(level) - len(apart):
+        sentences.append(f"one variant alone answered {alone} of {len(compared)} operations")
+    text = "; ".join(sentences)
+    return text if by_variant else text[:1].upper() + text[1:]
 
 def _lead(variant: str, of_variant: Sequence[Lead]) -> str:
     begins = f"{formatting.variant(variant)} is"

@@ -93,7 +93,7 @@ def check_bundle_is_free(path: Path, *, replace: bool) -> None:
     if path.suffix != BUNDLE_SUFFIX:
         raise UsageError(f"--out {path}: expected a file that ends with {BUNDLE_SUFFIX}")
     if path.is_dir() or not path.parent.is_dir():
-        raise UsageError(f"--out {path}: expected the name of a file in a folder that is there")
+        raise UsageError(f"--out {path}: expected the name of a file in an existing folder")
     if not path.exists() and not path.is_symlink():
         return
     try:

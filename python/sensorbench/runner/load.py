@@ -81,7 +81,7 @@ class _Progress:
         if self.limit_s is not None and elapsed_s > self.limit_s:
             raise FailedError(
                 f"{self.variant}: loading was stopped at its time limit of {self.limit_s:g} s with {rows:,} of {self.rows:,} rows in; "
-                "--max-load-time gives it more"
+                "give more time with --max-load-time"
             )
         if self.period_s is not None and elapsed_s >= self.period_s * (len(self.noted) + 1):
             self.noted.append({"time_s": time.time(), "elapsed_s": elapsed_s, "rows": rows})

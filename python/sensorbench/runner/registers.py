@@ -37,9 +37,7 @@ def with_registers(comparison: Comparison) -> Comparison:
     if not any(is_of_registers(name) for name in workload.mix):
         return comparison
     if workload.log == "none" or workload.answers == "none":
-        raise UsageError(
-            f"mix: {WRITE} and {READ} are checked by the record and the answer of each; leave log and answers at all, not at none"
-        )
+        raise UsageError(f"mix: {WRITE} and {READ} are checked by every record and every answer; set log and answers to all")
     operations = operations_with_registers(comparison.operations, set(workload.mix))
     _check_parameters(operations, set(workload.mix))
     variants = comparison.variants

@@ -215,7 +215,7 @@ def check_resources(resources: ServerResources, targets: Iterable[TargetSpec]) -
     for target in targets if resources != ServerResources() else ():
         if target.hosts is not None and resources.cpus is not None:
             raise UsageError(
-                "--server-cpus divides the CPUs of this machine; of hosts, say it where they are named, and leave it out"
+                "--server-cpus divides the CPUs of this machine; leave it out, and limit CPUs with `cpus` in the file of --hosts"
             )
         if target.place == "folder":
             raise UsageError(f"{flag}: {target.label} runs within the client, and has no resources of its own; leave it out")

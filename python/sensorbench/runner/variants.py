@@ -283,7 +283,7 @@ def parse_target(text: str) -> TargetSpec:
         name, _, options = text.removeprefix(_LAB).partition("?")
         instance = lab.find_instance(name)
         if instance.database not in known:
-            raise UsageError(f"--target {text}: {instance.database} is no database; it is used as {lab.used_as(instance)}")
+            raise UsageError(f"--target {text}: {instance.database} is not a database; use it as {lab.used_as(instance)}")
         loader, rest = split_loader(instance.database, options)
         _check_url(_joined(lab.url_of(instance), rest))
         target = TargetSpec(text, known[instance.database], "lab", rest)
@@ -309,7 +309,7 @@ def parse_target(text: str) -> TargetSpec:
     if name not in lab.LAB_DATABASES:
         place = "odbc:DSN" if name == "odbc" else f"{name}://HOST"
         raise UsageError(
-            f"--target {name}: the lab cannot start {name} ({', '.join(lab.LAB_DATABASES)} it can); give the URL of a server: {place}"
+            f"--target {name}: the lab cannot start {name} (it starts {', '.join(lab.LAB_DATABASES)}); give the URL of a server: {place}"
         )
     return started_target(name, options)
 

@@ -23,6 +23,6 @@ def check_version(variant: Variant, target: _engine.Target) -> None:
     described = json.loads(target.describe())
     if is_before(described["version"], needed):
         raise UsageError(
-            f"{variant.id}: the schema {variant.schema.name} needs version {needed} of {described['database']} or a later one, and "
-            f"{described['version']} is at {variant.target.label}; choose another --schema, or name a newer server by its URL"
+            f"{variant.id}: the schema {variant.schema.name} needs version {needed} of {described['database']} or a later one, but "
+            f"{variant.target.label} has {described['version']}; choose another --schema, or name a newer server by its URL"
         )

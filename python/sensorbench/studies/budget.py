@@ -165,7 +165,7 @@ def choose(piloted: StudyPilot, budget_s: float) -> Budget:
     """
     if not any(part.variants for part in piloted.pilot.parts.values()):
         raise UsageError(
-            "--budget: servers of yours are not touched by a dry run, so that nothing could be measured; say the scale by --scale"
+            "--budget: a dry run does not touch servers of yours, so it has no pilot to choose a scale by; give --scale"
         )
     usable_s = PLANNED_SHARE * (budget_s - piloted.pilot.took_s)
     smallest: tuple[float, float] | None = None
@@ -191,7 +191,7 @@ def choose(piloted: StudyPilot, budget_s: float) -> Budget:
         )
     shortest_s = smallest[0] / PLANNED_SHARE + piloted.pilot.took_s
     raise UsageError(
-        f"--budget {budget_s / 60:,.0f}m: the least of this study, {_part_alone(names, piloted)}scale {smallest[1]:g} with one repetition, takes about {shortest_s / 60:,.0f} "
+        f"--budget {budget_s / 60:,.0f}m: the smallest run of this study, {_part_alone(names, piloted)}scale {smallest[1]:g} with one repetition, takes about {shortest_s / 60:,.0f} "
         "minutes; give more time, or name fewer variants by --target, --schema or --part"
     )
 

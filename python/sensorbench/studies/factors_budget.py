@@ -40,7 +40,7 @@ def plan_factors(study: FactorStudy, options: FactorOptions, folder: Path, *, re
         looks = tuple(begun.looks)
         if looks and options.repetitions is not None:
             raise UsageError(
-                f"--repetitions {options.repetitions}: the study in {folder} is looked at after {' and '.join(map(str, looks))} rounds; leave it out"
+                f"--repetitions {options.repetitions}: the study in {folder} is judged after {' and '.join(map(str, looks))} rounds; leave out --repetitions"
             )
         options = _as_begun(options, begun)
     plan = _looked_at(study, FactorsPlan(study.name, study.file, options), looks)
@@ -97,7 +97,7 @@ def _choose(study: FactorStudy, plan: FactorsPlan, budget_s: float) -> FactorsPl
     shortest_s = expected.finding_s() + min(map(expected.cell_s, chosen.cells().values()))
     if shortest_s > budget_s:
         raise UsageError(
-            f"--budget {budget_s / 60:,.0f}m: the least of this study, one measurement at scale {chosen.options.used_scale:g} and what the default takes, "
+            f"--budget {budget_s / 60:,.0f}m: the smallest run of this study, one measurement at scale {chosen.options.used_scale:g} and what the default takes, "
             f"needs about {shortest_s / 60:,.0f} minutes; give more time"
         )
     return chosen

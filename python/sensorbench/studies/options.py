@@ -82,7 +82,7 @@ class StudyOptions(GeneratorOptions, SweepOptions, RankingOptions, ServerOptions
         if self.duration is not None and self.max_variant_time is not None:
             raise UsageError("--duration and --max-variant-time both say after which time a run ends; give one of them")
         if self.arrival is not None and self.rate is None:
-            raise UsageError(f"--arrival {self.arrival}: say by --rate at which rate operations arrive")
+            raise UsageError(f"--arrival {self.arrival}: give the rate of arrivals with --rate")
         return self
 
     @property

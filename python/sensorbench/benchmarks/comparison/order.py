@@ -72,7 +72,7 @@ class EventOrder:
         for block in self._blocks:
             self._run_block(block)
         if self._unfinished and not self._standing and not self._comparison.expects_failures:
-            raise FailedError("every variant failed; what each failed of is said above, and in its failure.json")
+            raise FailedError("every variant failed; the causes are above, and in each variant's failure.json")
         if not self._writes and self._comparison.workload.answers == "all":
             write_reference(self._base, self._writer, self._reporter)
         self._show_stall()

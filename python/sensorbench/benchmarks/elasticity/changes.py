@@ -146,7 +146,7 @@ def why_unavailable(change: Change, place: Host = HERE) -> str | None:
 def _of_lab(change: Change, cluster: Cluster) -> LabNodes:
     if not isinstance(cluster, LabNodes):
         raise UsageError(
-            f"--change {change.kind}: the processes of a cluster of your own are not got at; expected {', '.join(OF_ANY_CLUSTER)}"
+            f"--change {change.kind}: sensorbench cannot act on the processes of your own cluster; expected {', '.join(OF_ANY_CLUSTER)}"
         )
     return cluster
 

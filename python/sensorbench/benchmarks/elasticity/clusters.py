@@ -155,14 +155,14 @@ class ExternalCluster(Cluster):
     def _command(self, kind: str) -> tuple[str, str]:
         option, command = _OPTIONS[kind], self.add if kind == "join" else self.remove
         if command is None:
-            raise UsageError(f"--change {kind}: say with {option} how that is done to a cluster of your own")
+            raise UsageError(f"--change {kind}: for a cluster of your own, give the command that does this with {option}")
         return option, command
 
     def _carry_out(self, option: str, command: str) -> None:
         ended = self._run(option, command)
         if ended.returncode != 0:
             output = (ended.stderr or ended.stdout).strip()[-_MAX_SAID:]
-            raise FailedError(f"{option} {command}: it ended with {ended.returncode}: {output or 'it said nothing'}")
+            raise FailedError(f"{option} {command}: it ended with {ended.returncode}: {output or 'it printed nothing'}")
         give_up_s = time.monotonic() + self.max_s
         while self.status is not None and self._run("--status-command", self.status).returncode != 0:
             if time.monotonic() > give_up_s:
@@ -174,6 +174,6 @@ class ExternalCluster(Cluster):
             words = shlex.split(command)
             return subprocess.run(words, capture_output=True, text=True, timeout=self.max_s, check=False)
         except subprocess.TimeoutExpired:
-            raise FailedError(f"{option} {command}: it was not over after {self.max_s:g} s") from None
+            raise FailedError(f"{option} {command}: it did not end within {self.max_s:g} s") from None
         except (OSError, ValueError, IndexError) as error:
             raise FailedError(f"{option} {command}: it cannot be run: {error}") from None

@@ -71,7 +71,7 @@ def _target(text: str, nodes: int | None, settings: Sequence[str]) -> TargetSpec
     if spec.place == "url" and not spec.database.embedded:
         if nodes is None or settings:
             raise UsageError(
-                f"--target {spec.label}: of a cluster of your own say --nodes, how many it has, and no --server-setting"
+                f"--target {spec.label}: for a cluster of your own, give its number of nodes with --nodes, and no --server-setting"
             )
         return spec
     _require_cluster(text, spec)
@@ -108,7 +108,7 @@ def _node_memory(spec: TargetSpec, options: ElasticityOptions) -> int | None:
     """The memory of a node of a cluster of one's own, as the user says it. Raises UsageError where the lab knows it."""
     if options.node_memory is not None and spec.place != "url":
         raise UsageError(
-            f"--node-memory: of {spec.label}, a cluster of the lab, say --server-memory, which is that of all nodes at the start"
+            f"--node-memory: {spec.label} is a cluster of the lab; give --server-memory instead, the memory of all nodes at the start"
         )
     return options.node_memory
 

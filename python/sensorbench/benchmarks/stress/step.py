@@ -25,7 +25,7 @@ def parse_rates(text: str) -> list[float]:
     first, last, step = (_rate(part, text) for part in parts)
     count = int(abs(last - first) / step + 1e-9) + 1
     if count > MAX_STEPS:
-        raise UsageError(f"--rates {text}: that are {count:,} steps; expected at most {MAX_STEPS:,}")
+        raise UsageError(f"--rates {text}: {count:,} steps; expected at most {MAX_STEPS:,}")
     return [first + number * step * (1.0 if last >= first else -1.0) for number in range(count)]
 
 

@@ -99,7 +99,7 @@ class Space(FileModel):
         """The space without what trades durability for speed. Raises UsageError when nothing is left."""
         kept = {key: setting for key, setting in self.settings.items() if not setting.durability}
         if not kept:
-            raise UsageError("all settings of the space trade durability for speed: --allow-durability takes them in")
+            raise UsageError("all settings of the space trade durability for speed; include them with --allow-durability")
         return self.model_copy(update={"settings": kept})
 
     def written(self, choices: dict[str, Choice]) -> Configuration:

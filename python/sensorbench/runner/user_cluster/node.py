@@ -69,7 +69,7 @@ class Node:
                 start_new_session=True,
             )
         except subprocess.TimeoutExpired:
-            raise FailedError(f"{self.shown}: `{words.text}` was not over after {self._timeout_s:g} s") from None
+            raise FailedError(f"{self.shown}: `{words.text}` did not end within {self._timeout_s:g} s") from None
         except (OSError, ValueError) as error:
             raise FailedError(f"{self.shown}: `{words.text}` cannot be run: {error}") from None
         said = output_without_secrets(ended.stderr.decode(errors="replace").strip(), words)
@@ -87,7 +87,7 @@ class Node:
     def output_of(self, ended: Ended, words: FilledWords, prints_file: bool = False) -> str:
         """What a command said: its errors, else what it printed."""
         printed = "" if prints_file else output_without_secrets(ended.printed.decode(errors="replace").strip(), words)
-        return ended.said or _end_of(printed) or "it said nothing"
+        return ended.said or _end_of(printed) or "it printed nothing"
 
     def accepts(self) -> bool:
         """Whether something answers at its address."""

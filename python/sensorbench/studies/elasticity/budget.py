@@ -84,7 +84,7 @@ def choose(file: StudyFile, options: ElasticityStudyOptions, budget_s: float) ->
     longest_s = max(choice.expected_s.values())
     if longest_s > budget_s:
         raise UsageError(
-            f"--budget {budget_s / 60:,.0f}m: the least of this study, one part of it at scale {choice.options.scale:g}, takes about "
+            f"--budget {budget_s / 60:,.0f}m: the smallest run of this study, one part of it at scale {choice.options.scale:g}, takes about "
             f"{longest_s / 60:,.0f} minutes; give more time, or name fewer nodes by --nodes"
         )
     return choice

@@ -50,7 +50,7 @@ def choose(file: StudyFile, options: MapReduceOptions, budget_s: float) -> Chose
     sizes = len(options.nodes or options.workers or file.nodes)
     if smallest.total_s / sizes > budget_s:
         raise UsageError(
-            f"--budget {budget_s / 60:,.0f}m: the least of this study, one size at scale {smallest.options.scale:g}, takes about "
+            f"--budget {budget_s / 60:,.0f}m: the smallest run of this study, one size at scale {smallest.options.scale:g}, takes about "
             f"{smallest.total_s / sizes / 60:,.0f} minutes; give more time, or name fewer systems by --target"
         )
     return smallest
