@@ -29,7 +29,7 @@ BANNED: dict[str, str] = {
     r"\b(?:is|are) told\b": "is reported, is printed",
     r"\b(?:takes?|taking) turns\b": "interleaved",
     r"\bown means\b": "native job",
-    r"\b(?:operations|requests|rows|readings) a second\b": "per second",
+    r"\b(?:operations|requests|rows|readings|answers|reads|writes|values|bytes|statements) a second\b": "per second",
 }
 # Of a file's bytes, as tools print it: what users see cites papers, not files.
 _HASH = re.compile(r"\b(?=[0-9a-f]*[a-f])(?=[0-9a-f]*\d)[0-9a-f]{16,64}\b")

@@ -8,6 +8,7 @@ import pytest
 
 from sensorbench.analysis.promises import levels_of, promises_of_quorums
 from sensorbench.benchmarks.comparison.classes import class_caveats, consistency_levels, durability_classes
+from sensorbench.cli import output
 from sensorbench.report import answer
 from sensorbench.report.slowdowns import slowdowns
 from sensorbench.results import ComparisonResult
@@ -15,7 +16,7 @@ from sensorbench.results.durability import durability_of, durability_rules
 from sensorbench.results.page import Table
 from sensorbench.results.summary.comparison import LoadFigures, RankedVariant, Ranking
 from sensorbench.verification.guarantees import promised
-from tests.test_answers import OPERATIONS, place, ranked, summary_of
+from tests.test_answers import OPEN, OPERATIONS, place, ranked, summary_of
 
 WEAK, STRONG = "1 of 3 answer a read", "2 of 3 answer a read"
 
@@ -105,6 +106,20 @@ def test_nobody_wins_over_another_level(summary: dict[str, Any]) -> None:
     ranking = mixed(WEAK_ONES[0], STRONG_ONES[0])
     headline = answer.headline(summary_of(summary, ranking))
     assert headline == "Variants differ in consistency level or durability, so none is ranked the fastest."
+
+
+def test_what_differs_in_class_is_not_level(summary: dict[str, Any]) -> None:
+    apart = mixed(WEAK_ONES[0], STRONG_ONES[0])
+    level = ranked(OPERATIONS[1], *at(WEAK, *OPEN), *at(STRONG, place("sqlite-star", 5e-4)))
+    compared = summary_of(summary, apart, level, ranked(OPERATIONS[2], WEAK_ONES[0]))
+    assert answer.headline(compared).startswith(
+        "No significant difference between the fastest at 1 of 3 operations; variants differ in consistency level or durability at 1 of 3 "
+        "operations; one variant alone answered 1 of 3 operations ("
+    )
+    title = compared.result.operations[OPERATIONS[1]].title
+    assert output.open_operations(compared) == [
+        f"no significant difference at {title} ({WEAK}): sqlite · natural, fjall · by_sensor"
+    ]
 
 
 def test_slowdowns_are_those_within_a_level(summary: dict[str, Any]) -> None:

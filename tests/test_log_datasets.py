@@ -16,7 +16,7 @@ from tests.conftest import Cli
 SCALE = 0.01
 HERE = in_this_process(ProgressReporter(quiet=True), 2)
 
-# What the source study prints of its log: records, and the share of them in seven open ranges of values.
+# What the paper prints of its log: records, and the share of them in seven open ranges of values.
 RECORDS = {"1GB": 19_530_000, "2GB": 37_800_000, "4GB": 74_550_000, "6GB": 111_180_000}
 PERCENT = {
     (2.5, 3): {"1GB": 0.12, "2GB": 0.06, "4GB": 0.03, "6GB": 0.02},

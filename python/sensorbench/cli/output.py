@@ -60,7 +60,7 @@ def print_outcome(summary: ComparisonSummary, page: Path) -> None:
         f"{formatting.metric(summary.result.metric)} response time, 95 % confidence interval; * fastest, or no significant difference from it"
     )
     screen.print(_figures(summary) if len(summary.variants) <= MAX_COLUMNS else _winners(summary))
-    for line in _open_questions(summary):
+    for line in open_operations(summary):
         screen.print(line, highlight=False)
     if summary.result.metric != "p99" and len(summary.variants) <= MAX_COLUMNS:
         screen.print("p99 response time")
@@ -179,10 +179,12 @@ def _p99(summary: ComparisonSummary) -> Table:
     return table
 
 
-def _open_questions(summary: ComparisonSummary) -> list[str]:
+def open_operations(summary: ComparisonSummary) -> list[str]:
     """The operations at which several variants may be the fastest, by class where there are several."""
     lines = []
     for ranking in summary.result.rankings:
+        if ranking.excluded:
+            continue
         title = summary.result.operations[ranking.operation].title
         for places in ranking.classes:
             names = [formatting.variant(place.variant) for place in places if answer.is_level(place)]

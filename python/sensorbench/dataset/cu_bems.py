@@ -1,7 +1,7 @@
 """CU-BEMS: a seven-storey office building, one reading a minute (Pipattanasomporn et al., Scientific Data 7, 2020).
 
 The original floor files cannot be shipped; they are imported from the user's copy. What is generated in their shape calls
-itself generated. Floor 6 is left out, as in the source study, because its originals are incomplete.
+itself generated. Floor 6 is left out, as in the paper, because its originals are incomplete.
 """
 
 import json
@@ -22,7 +22,7 @@ NAME = "cu-bems"
 CITATION = "Pipattanasomporn, M. et al. (2020). CU-BEMS, smart building electricity consumption and indoor environmental sensor datasets. Scientific Data 7"
 LEFT_OUT_FLOOR = 6
 
-# One year, as in the source study.
+# One year, as in the paper.
 START = datetime(2019, 1, 1, tzinfo=UTC)
 MINUTES = 365 * 1440
 
@@ -42,7 +42,7 @@ class Zone:
     source: str = "printed"
 
 
-# The sensor columns that the source study prints (its figure 2): air-conditioning units, plug, light, and the three indoor
+# The sensor columns that the paper prints (its figure 2): air-conditioning units, plug, light, and the three indoor
 # readings (temperature, humidity, ambient light), which come together.
 PRINTED_ZONES = [
     Zone(1, 1, 0, 0, 1, 0),
@@ -117,7 +117,7 @@ def generate(out: Path, seed: int, scale: float, write: WriteFiles) -> Dataset:
         seed=seed,
         scale=scale,
         notes=[
-            "The sensors of floors 1 to 3 are those that the source study prints; floors 4, 5 and 7 follow the rule 'as floor 3' (see locations.source).",
+            "The sensors of floors 1 to 3 are those that the paper prints; floors 4, 5 and 7 follow the rule 'as floor 3' (see locations.source).",
             "Missing readings are absent, not zero.",
         ],
     )

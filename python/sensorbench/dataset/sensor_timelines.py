@@ -57,7 +57,7 @@ def generate(name: str, out: Path, seed: int, scale: float, write: WriteFiles) -
             zone_is="the number of the sensor",
             seed=seed,
             scale=scale,
-            notes=["Readings are exactly one second apart and none is missing, as in the source study."],
+            notes=["Readings are exactly one second apart and none is missing, as in the paper."],
         )
     )
 

@@ -95,7 +95,7 @@ class LoadMetrics(Collector):
             "sensorbench_run_time_seconds", "Time on the clock of the run.", value=snapshot["now_ns"] / 1e9, unit="seconds"
         )
         yield CounterMetricFamily(
-            "sensorbench_client_processor_seconds", "Processor time of the client's process.", value=time.process_time()
+            "sensorbench_client_processor_seconds", "CPU time of the client's process.", value=time.process_time()
         )
         for kind in _SINCE:
             yield _latencies(kind, snapshot, operations)

@@ -64,7 +64,7 @@ def _figure(role: str, evidence: Evidence, operation: str) -> ModelFigure:
     return ModelFigure(variant=evidence.roles[role], latency_s=interval.value if interval else None)
 
 
-# At this scale and above, runs are as long as in the source study; below it they have fewer requests, but at least so many.
+# At this scale and above, runs are as long as in the paper; below it they have fewer requests, but at least so many.
 WHOLE_RUNS_FROM = 0.1
 MIN_OPERATIONS = 120
 
