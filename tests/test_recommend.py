@@ -338,7 +338,7 @@ def test_the_use_cases_are_listed_with_the_advice_of_the_source(cli: Cli) -> Non
         ((*BOTH_HIGH, "--sensors", "0", "--rate", "1"), "--sensors"),
         ((*BOTH_HIGH, "--rate", "1/min"), "--rate: give the number of sensors"),
         ((*BOTH_HIGH, "--sensors", "10", "--rate", "often"), "--rate often: expected how many a second"),
-        ((*BOTH_HIGH, "--retention", "90d"), "say --sensors and --rate"),
+        ((*BOTH_HIGH, "--retention", "90d"), "give --sensors and --rate"),
         ((*BOTH_HIGH, "--sensors", "10", "--rate", "1", "--retention", "long"), "--retention long: expected a length of time"),
         ((*BOTH_HIGH, "--node-price", "3"), "give --sensors and --rate"),
         ((*BOTH_HIGH, "--node-price", "0", "--sensors", "1", "--rate", "1"), "--node-price 0: expected a price above 0"),

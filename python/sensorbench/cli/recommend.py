@@ -201,7 +201,7 @@ def _load(sensors: int | None, sensor_per_s: float | None, read_rate: str | None
     if sensors is None:
         for name, value in (("--retention", retention), ("--read-rate", read_rate)):
             if value is not None:
-                raise UsageError(f"{name} {value}: for nodes, disk and memory, say --sensors and --rate as well")
+                raise UsageError(f"{name} {value}: for nodes, disk and memory, give --sensors and --rate as well")
         return None
     return Load(
         readings_per_s=sensors * (sensor_per_s or 0.0),

@@ -100,7 +100,7 @@ def read_profile(path: Path) -> tuple[Profile, list[str]]:
     said = read_yaml(path)
     _check_keys(said, said.mapping, KEYS, ignored=("seed", "specname", "token_range_queries"))
     if "token_range_queries" in said.mapping and said.mapping["token_range_queries"].value not in ("", {}):
-        raise said.mapping["token_range_queries"].error("queries of token ranges cannot be had; expected queries")
+        raise said.mapping["token_range_queries"].error("queries of token ranges are not supported; expected queries")
     keyspace = _keyspace(said)
     definition = _required(said, "table_definition")
     table = _parsed(definition, parse_table, without_keyspace(definition.text, keyspace.name))
@@ -123,7 +123,7 @@ def read_profile(path: Path) -> tuple[Profile, list[str]]:
 def _check_keys(said: Said, mapping: dict[str, Said], known: tuple[str, ...], ignored: tuple[str, ...] = ()) -> None:
     for key, value in mapping.items():
         if key not in known + ignored:
-            raise value.error(f"this key cannot be had; expected one of {', '.join(known)}")
+            raise value.error(f"this key is not supported; expected one of {', '.join(known)}")
 
 
 def _required(said: Said, key: str) -> Said:
@@ -201,7 +201,7 @@ def _insert(said: Said, table: Table) -> Insert:
         _check_keys(part, keys, _INSERT_KEYS)
     populated = keys.get("row-population")
     if populated and not _parsed(populated, parse_ratio).is_all:
-        raise populated.error("rows of which columns are left out cannot be had; expected fixed(1)/1")
+        raise populated.error("rows without all columns are not supported; expected fixed(1)/1")
     partitions = _parsed(keys["partitions"], parse_distribution) if "partitions" in keys else _ONE
     if partitions.min < 1:
         raise keys["partitions"].error("expected at least 1")
