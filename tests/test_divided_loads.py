@@ -370,7 +370,9 @@ def test_ctrl_c_while_parts_are_sent_is_not_kept_waiting_by_the_rest(tmp_path: P
 
 
 @pytest.mark.parametrize("hangs", ["local", "hosted", "host"])
-def test_ctrl_c_during_a_load_is_not_kept_waiting_by_what_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hangs: str) -> None:
+def test_ctrl_c_during_a_load_is_not_kept_waiting_by_what_hangs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hangs: str
+) -> None:
     with HostPool(choose_hosts("local:2"), QUIET) if hangs != "local" else nullcontext() as pool, monkeypatch.context() as patch:
         hosts = [] if pool is None else pool.hosts
 
@@ -378,8 +380,8 @@ def test_ctrl_c_during_a_load_is_not_kept_waiting_by_what_hangs(tmp_path: Path, 
             os.kill(hosts[0].about.pid if hangs == "host" else pids[0], signal.SIGSTOP)
 
         interrupt_once(patch, HostedGenerator if hosts else LocalGenerator, hang)
+        since_s = time.monotonic()
         with pytest.raises(KeyboardInterrupt), shared_load(null_target(), 2, hosts) as load:
-            since_s = time.monotonic()
             load.load(table_of([10], tmp_path), lambda _: None)
         took_s = time.monotonic() - since_s
     assert took_s < HEARTBEAT_S - HURRIED_S

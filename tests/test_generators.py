@@ -365,8 +365,5 @@ def test_those_that_were_late_or_the_limit_are_named() -> None:
         "load generator 2 began 3 ms after the common start",
         "the timer of load generator 3 was late by 2 ms (median)",
     ]
-    assert (
-        bound_generators([totals], 1)
-        == "load generator 4: the client kept 0.90 CPUs busy, with 1 threads for its operations"
-    )
+    assert bound_generators([totals], 1) == "load generator 4: the client kept 0.90 CPUs busy, with 1 threads for its operations"
     assert bound_generators([totals], 2) is None

@@ -26,8 +26,8 @@ from sensorbench.errors import EngineUsageError, FailedError, LostGeneratorError
 from sensorbench.hosts.build import this_build
 from sensorbench.hosts.chosen import choose_hosts
 from sensorbench.hosts.dask_host import HEARTBEAT_S
-from sensorbench.hosts.host import HURRIED_S
 from sensorbench.hosts.dask_parts import new_credentials
+from sensorbench.hosts.host import HURRIED_S
 from sensorbench.hosts.launched import Launched, local_command
 from sensorbench.hosts.messages import BeHost, BeScheduler
 from sensorbench.hosts.pool import HostPool

@@ -64,7 +64,9 @@ def test_what_does_not_fit_as_a_whole_is_as_small_as_it_can_be() -> None:
     everything = choose(FILE, ElasticityStudyOptions(), 3600.0)
     assert everything.total_s > 3600.0
     assert (everything.options.used_scale, everything.options.operations) == (0.1, 334)
-    with pytest.raises(UsageError, match=r"--budget 1m: the smallest run of this study, one part of it at scale 0[.]1, takes about"):
+    with pytest.raises(
+        UsageError, match=r"--budget 1m: the smallest run of this study, one part of it at scale 0[.]1, takes about"
+    ):
         choose(FILE, ElasticityStudyOptions(), 60.0)
 
 

@@ -193,6 +193,7 @@ def open_operations(summary: ComparisonSummary) -> list[str]:
                 lines.append(f"no significant difference at {title}{within}: {', '.join(names)}")
     return lines
 
+
 def _cell(place: RankedVariant | None, figure: MeasuredFigure | None) -> str | Text:
     """A variant's figure, and its interval below it."""
     if place is None:

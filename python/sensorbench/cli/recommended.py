@@ -21,7 +21,11 @@ from sensorbench.report import formatting
 MAX_SHOWN = 10
 MAX_EXPLAINED = 3
 
-_COUNTS = {"written": "readings written per second", "read": "answers per second", "size": "bytes per reading, the fewer the better"}
+_COUNTS = {
+    "written": "readings written per second",
+    "read": "answers per second",
+    "size": "bytes per reading, the fewer the better",
+}
 
 
 def print_recommendation(recommendation: Recommendation, *, explain: bool) -> None:

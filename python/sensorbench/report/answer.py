@@ -89,6 +89,7 @@ def _by_winner(summary: ComparisonSummary, compared: Sequence[Ranking]) -> str:
     text = "; ".join(sentences)
     return text if by_variant else text[:1].upper() + text[1:]
 
+
 def _lead(variant: str, of_variant: Sequence[Lead]) -> str:
     begins = f"{formatting.variant(variant)} is"
     if len(of_variant) > MAX_NAMED:

@@ -188,7 +188,9 @@ def _codes() -> dict[str, str]:
 
 def _questions(measured: Measured) -> Section:
     """The five questions that the source asks."""
-    text = "What the paper asked, answered from what was measured here. Figures are of this machine, this scale and these versions."
+    text = (
+        "What the paper asked, answered from what was measured here. Figures are of this machine, this scale and these versions."
+    )
     answers: list[tuple[str, Callable[[Measured], str]]] = [
         ("How suitable are relational systems, Cassandra and Redis for bulk loading and querying a large log?", _suitable),
         ("What do a primary and a secondary index cost at load time, and gain at query time?", _indexes),
