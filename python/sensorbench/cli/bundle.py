@@ -31,7 +31,7 @@ def bundle(
         bool,
         typer.Option(
             "--with-operations",
-            help="Put the logs of all operations of a comparison in, in the place of block sums and a sample; those of other kinds always are.",
+            help="Include the logs of all operations of a comparison, instead of block sums and a sample.",
         ),
     ] = False,
     sign: Annotated[

@@ -116,7 +116,7 @@ def of_kind(value: Any, kind: str) -> str:
 STEP_NOTES = {
     "client_bound": "client-bound",
     "at_concurrency_limit": "at the concurrency limit",
-    "steered": "by hand",
+    "steered": "manually",
     "cut_short": "cut short",
 }
 
