@@ -78,9 +78,7 @@ def up(
             show_default=False,
         ),
     ] = None,
-    cpus: Annotated[
-        str | None, typer.Option("--cpus", help="Processors that it may use: 1, 0,2 or 1-3.", show_default=False)
-    ] = None,
+    cpus: Annotated[str | None, typer.Option("--cpus", help="CPUs that it may use: 1, 0,2 or 1-3.", show_default=False)] = None,
     memory: Annotated[str | None, typer.Option("--memory", help="Memory that it may use: 512M, 2G.", show_default=False)] = None,
     hosts: Annotated[
         str | None,

@@ -78,7 +78,9 @@ def _of_the_lab(target: str, instance: lab.Instance) -> Recorder:
         raise UsageError(f"{target}: its nodes are on hosts, and what they log is recorded of servers on this machine alone")
     ended = next((node for node in instance.nodes if not lab.runs(instance, node)), None)
     if ended is not None:
-        raise UsageError(f"{target}: node {ended.number} does not run; start it with: sensorbench lab start-node {instance.name} {ended.number}")
+        raise UsageError(
+            f"{target}: node {ended.number} does not run; start it with: sensorbench lab start-node {instance.name} --node {ended.number}"
+        )
     return Recorder(instance.name, partial(_OF_THE_LAB[instance.database], instance))
 
 
