@@ -1,6 +1,7 @@
 """A summary against one that was computed again: figure by figure, with the name of each that differs."""
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -51,6 +52,9 @@ MAY_NEED_LOGS = ("claims", "published", "result.sections", "result.models", "res
 # Rankings of variants that did a prefix of the operations are of the operations that two have in common.
 _NEEDS_LOGS_BY_PREFIX = "result.rankings"
 _PREFIX = "prefix"
+# Keys of what is written for people. What they conclude from it is in keys of its own: verdicts, words of rankings, figures.
+_SENTENCES = ("text", "action", "reason", "note", "title", "published", "form", "requires", "client_bound")
+_NUMBER = re.compile(r"\d[\d,.]*")
 _NAMES = (("variant", "operation"), ("id",), ("name",), ("operation",), ("variant",), ("title",), ("kind", "variant"))
 
 
@@ -124,8 +128,14 @@ def _differences(path: str, stored: Any, computed: Any) -> Iterator[Difference]:
     elif isinstance(stored, list) and isinstance(computed, list) and len(stored) == len(computed):
         for number, (left, right) in enumerate(zip(stored, computed, strict=True)):
             yield from _differences(f"{path}[{_name(right, number)}]", left, right)
-    elif not _are_equal(stored, computed):
+    elif not _are_equal(*(_without_wording(path, value) for value in (stored, computed))):
         yield Difference(path, stored, computed)
+
+
+def _without_wording(path: str, value: object) -> object:
+    """Of a sentence its numbers: another version may word it otherwise, and states the same."""
+    key = path.rsplit(".", 1)[-1].split("[")[0]
+    return _NUMBER.findall(value) if key in _SENTENCES and isinstance(value, str) else value
 
 
 def _leaves(path: str, value: Any) -> Iterator[tuple[str, Any]]:
