@@ -124,7 +124,7 @@ def test_the_memory_of_a_node_is_known_of_the_lab_and_told_by_users() -> None:
     # The heap, and what idle nodes were seen to take beside it.
     assert spec_of(ring, "cassandra", 0, open_dataset("wikipedia")).node_idle_bytes == (256 << 20) + 450_000_000
     assert spec_of(own, "cassandra://db", 0, open_dataset("wikipedia")).node_idle_bytes is None
-    with pytest.raises(UsageError, match="--node-memory: of hbase, a cluster of the lab, say --server-memory"):
+    with pytest.raises(UsageError, match="--node-memory: hbase is a cluster of the lab; give --server-memory"):
         spec_of(options.model_copy(update={"node_memory": 1}), "hbase", 0, open_dataset("wikipedia"))
 
 
