@@ -16,9 +16,12 @@ import pytest
 from sensorbench.app.bundle import verify
 from sensorbench.bundles.checks.generator import arrivals, kinds
 from sensorbench.bundles.contents import without_secrets
+from sensorbench.bundles.figures import differences
 from sensorbench.results.block_sums import BLOCK_SUMS_FILE, SAMPLED_FILE
 from sensorbench.results.bundle import read_entry, read_index
 from sensorbench.results.checksums import new_checksum_of
+from sensorbench.results.summary.comparison import ComparisonSummary
+from sensorbench.results.summary.envelope import Caveat
 from sensorbench.schemas import shipped_schemas
 from tests.conftest import Cli, forget_checksums, made_once, run_main
 from tests.forging import bundle_of, edit_json, forged, runs_in, set_column
@@ -263,6 +266,17 @@ def test_an_edited_figure_is_named(cli: Cli, open_loop: Path, tmp_path: Path) ->
     ended = cli("verify", forged(open_loop, tmp_path, edited_figure, is_summarised=False))
     assert ended.exit_code == 1
     assert "latency_s.median.value" in ended.err
+
+
+def test_another_wording_is_no_difference_but_another_number_is(summary: dict[str, Any]) -> None:
+    def warned(text: str) -> ComparisonSummary:
+        caveat = Caveat(kind="client-bound", variant="sqlite-star", text=text, action="Give it more CPUs.")
+        return ComparisonSummary.model_validate(summary).model_copy(update={"warnings": [caveat]})
+
+    stored = warned("The client kept 0.82 processors busy.")
+    assert differences(stored, warned("The client kept 0.82 CPUs busy.")) == []
+    (found,) = differences(stored, warned("The client kept 0.28 CPUs busy."))
+    assert found.path == "warnings[sqlite-star].text"
 
 
 def test_a_closed_loop_does_not_pass_for_an_open_one(same_twice: Path, tmp_path: Path) -> None:

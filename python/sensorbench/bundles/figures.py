@@ -52,8 +52,10 @@ MAY_NEED_LOGS = ("claims", "published", "result.sections", "result.models", "res
 # Rankings of variants that did a prefix of the operations are of the operations that two have in common.
 _NEEDS_LOGS_BY_PREFIX = "result.rankings"
 _PREFIX = "prefix"
-# Keys of what is written for people. What they conclude from it is in keys of its own: verdicts, words of rankings, figures.
-_SENTENCES = ("text", "action", "reason", "note", "title", "published", "form", "requires", "client_bound")
+# What explains a figure or a verdict that has a key of its own.
+_EXPLANATION = re.compile(
+    r"warnings\[.*\]\.(text|action)|claims\[.*\]\.(reason|requires\[\d+\])|.*\.client_bound|result\.sections\[.*\]\.text"
+)
 _NUMBER = re.compile(r"\d[\d,.]*")
 _NAMES = (("variant", "operation"), ("id",), ("name",), ("operation",), ("variant",), ("title",), ("kind", "variant"))
 
@@ -133,9 +135,8 @@ def _differences(path: str, stored: Any, computed: Any) -> Iterator[Difference]:
 
 
 def _without_wording(path: str, value: object) -> object:
-    """Of a sentence its numbers: another version may word it otherwise, and states the same."""
-    key = path.rsplit(".", 1)[-1].split("[")[0]
-    return _NUMBER.findall(value) if key in _SENTENCES and isinstance(value, str) else value
+    """Of an explanation its numbers: another version may word it otherwise, and states the same."""
+    return _NUMBER.findall(value) if isinstance(value, str) and _EXPLANATION.fullmatch(path) else value
 
 
 def _leaves(path: str, value: Any) -> Iterator[tuple[str, Any]]:

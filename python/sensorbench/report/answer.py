@@ -77,15 +77,15 @@ def _by_winner(summary: ComparisonSummary, compared: Sequence[Ranking]) -> str:
     undecided = [ranking for ranking in compared if not _leads_at(summary, ranking)]
     # In a class of its own, a variant is level with no other.
     level = [ranking for ranking in undecided if any(len(places) > 1 for places in ranking.classes)]
-    apart = [ranking for ranking in undecided if ranking not in level and len(ranking.classes) > 1]
+    alone = [ranking for ranking in undecided if len(ranking.places) == 1]
     if len(level) == len(compared):
         sentences.append(f"no significant difference between the fastest variants at any of {len(compared)} operations")
     elif level:
         sentences.append(f"no significant difference between the fastest at {len(level)} of {len(compared)} operations")
-    if apart:
-        sentences.append(f"variants differ in consistency level or durability at {len(apart)} of {len(compared)} operations")
-    if alone := len(undecided) - len(level) - len(apart):
-        sentences.append(f"one variant alone answered {alone} of {len(compared)} operations")
+    if apart := len(undecided) - len(level) - len(alone):
+        sentences.append(f"variants differ in consistency level or durability at {apart} of {len(compared)} operations")
+    if alone:
+        sentences.append(f"one variant alone answered {len(alone)} of {len(compared)} operations")
     text = "; ".join(sentences)
     return text if by_variant else text[:1].upper() + text[1:]
 

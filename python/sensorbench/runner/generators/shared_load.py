@@ -3,8 +3,8 @@
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, wait
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -139,17 +139,11 @@ class SharedLoad:
 
         self._is_over.set()
         # Each speaks of one thing at a time.
-        self._settle(self._calls)
+        self._threads.settle(self._calls)
         stopping = self._threads.call(stop, generators)
-        self._settle(stopping)
+        self._threads.settle(stopping)
         for stopped in stopping.values():
             stopped.result()
-
-    def _settle(self, calls: Mapping[int, Future[Any]]) -> None:
-        """Waits until all have answered, or are lost."""
-        since_s = time.monotonic()
-        while wait(calls.values(), SLICE_S).not_done:
-            self._threads.hurry(calls, since_s)
 
     def _loaded(self, generator: LoadGenerator, part: LoadPart, start_ns: int, late_ns: int) -> LoadedByGenerator:
         """What one did, which began so long after the first."""

@@ -4,13 +4,11 @@ import json
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import wait
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
 
-from sensorbench import interrupts
 from sensorbench._engine import Merge, Target
 from sensorbench.errors import LostGeneratorError
 from sensorbench.hosts.clocks import span_of
@@ -23,7 +21,7 @@ from sensorbench.runner.generators.hosted import ClockedHost
 from sensorbench.runner.generators.load_generator import EndedShare, LoadGenerator, ShareWork
 from sensorbench.runner.generators.segments import SegmentParts, whole_batch
 from sensorbench.runner.generators.snapshots import Figures, merged_phases, merged_snapshot
-from sensorbench.runner.generators.started import LEAD_NS, SLICE_S, GeneratorThreads, offsets_ns, started_generators
+from sensorbench.runner.generators.started import LEAD_NS, GeneratorThreads, offsets_ns, started_generators
 from sensorbench.runner.plan import as_json
 
 if TYPE_CHECKING:
@@ -173,7 +171,6 @@ class SharedRun(EngineRun):
 
     def close(self) -> None:
         """Ends all processes."""
-        self._threads.hurry({}, time.monotonic())
         self._threads.close()
 
     def _each(
@@ -188,12 +185,8 @@ class SharedRun(EngineRun):
         where an interruption need not wait for the answers. Answers that may take long are waited for after an interruption, too.
         """
         left = (generator for generator in self._generators if generator.number not in self._lost)
-        since_s = time.monotonic()
         calls = self._threads.call(call, left)
-        while wait(calls.values(), SLICE_S).not_done:
-            if can_interrupt:
-                interrupts.check()
-            self._threads.hurry({} if may_take_long else calls, since_s)
+        self._threads.settle(calls, may_take_long=may_take_long, can_interrupt=can_interrupt)
         answers, lost = {}, None
         for number, answer in calls.items():
             try:

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any, TypeVar
 
 from sensorbench import interrupts
@@ -55,14 +55,34 @@ class GeneratorThreads:
         """Calls some of them at the same time. Returns the answers to come, by number."""
         return {generator.number: self._pool.submit(call, generator) for generator in generators}
 
-    def hurry(self, calls: Mapping[int, Future[Any]], since_s: float) -> None:
-        """Once the user has interrupted, what does not answer for HURRIED_S is lost: hosts, and load generators that answer at once as a rule.
+    def settle(self, calls: Mapping[int, Future[Any]], *, may_take_long: bool = False, can_interrupt: bool = False) -> None:
+        """Waits until all have answered, or are lost. Once the user has interrupted, what does not answer for HURRIED_S is lost: hosts, and load
+        generators.
 
         Args:
-            calls: those that are answered at once, by the number of their load generator.
-            since_s: when they were made (`time.monotonic`).
+            calls: what was just called, by the number of the load generator.
+            may_take_long: whether load generators answer later than at once; they are waited for then.
+            can_interrupt: whether an interruption that is held back is raised.
+
+        Raises:
+            KeyboardInterrupt: with `can_interrupt`.
 
         """
+        since_s = time.monotonic()
+        while wait(calls.values(), SLICE_S).not_done:
+            if can_interrupt:
+                interrupts.check()
+            self._hurry({} if may_take_long else calls, since_s)
+
+    def close(self) -> None:
+        """Ends all of them, and the threads. What they are doing then, such as connecting, is not waited for."""
+        self._hurry({}, time.monotonic())
+        # The threads that call them may all be waiting for answers, which end with the load generators.
+        with ThreadPoolExecutor(len(self._generators), thread_name_prefix="closing") as closing:
+            list(closing.map(lambda generator: generator.close(), self._generators))
+        self._pool.shutdown()
+
+    def _hurry(self, calls: Mapping[int, Future[Any]], since_s: float) -> None:
         if not interrupts.has_come_since(self._interruptions):
             return
         if self._interrupted_s is None:
@@ -74,13 +94,6 @@ class GeneratorThreads:
         for generator in self._generators:
             if generator.number in calls and not calls[generator.number].done():
                 generator.give_up(HURRIED_S)
-
-    def close(self) -> None:
-        """Ends all of them, and the threads. What they are doing then, such as connecting, is not waited for."""
-        # The threads that call them may all be waiting for answers, which end with the load generators.
-        with ThreadPoolExecutor(len(self._generators), thread_name_prefix="closing") as closing:
-            list(closing.map(lambda generator: generator.close(), self._generators))
-        self._pool.shutdown()
 
 
 def offsets_ns(samples: Mapping[int, ClockSample | None]) -> dict[int, int]:
