@@ -66,7 +66,7 @@ MAY_IMPORT = {
     "advisor": {"benchmarks.comparison"} | _RUNNER,
     "catalog": {"advisor", "claims", "benchmarks.comparison", "benchmarks.elasticity"} | _RUNNER,
     "history": {"benchmarks.comparison"} | _BASE,
-    "bundles": {"benchmarks.comparison"} | _RUNNER,
+    "bundles": {"benchmarks.comparison", "benchmarks.elasticity"} | _RUNNER,
     "app": {"benchmarks.replay", "bundles", "history", "advisor", "catalog", "claims", "studies", "report", "benchmarks.doctor"}
     | _BENCHMARKS,
     "api": {"app", "history", "studies", "report", "benchmarks.factors", "lifecycle", "runner"} | _BASE,

@@ -16,6 +16,7 @@ import pytest
 
 from sensorbench import lab
 from sensorbench.analysis.request_sets import Requests, request_sets
+from sensorbench.app.bundle import verify
 from sensorbench.benchmarks.elasticity import disk, network
 from sensorbench.benchmarks.elasticity.changes import Annotate, Change, check_can, parse_change
 from sensorbench.benchmarks.elasticity.clusters import ExternalCluster, LabNodes
@@ -24,9 +25,11 @@ from sensorbench.benchmarks.elasticity.scenario import NEVER_STABLE, STABLE, Len
 from sensorbench.errors import FailedError, UsageError
 from sensorbench.hosts.host import Host
 from sensorbench.lab.state_dirs import instances_folder
+from sensorbench.results.bundle import read_index
 from sensorbench.results.elasticity import read_elasticity
 from sensorbench.results.json_schemas import json_schemas
 from tests.conftest import Cli, commands_on, run_main
+from tests.forging import edit_json, forged
 
 MS = 1_000_000
 
@@ -242,7 +245,34 @@ def test_region_servers_of_hbase_that_join_under_load_serve_requests(cli: Cli, g
     verified = cli("verify", bundle, "--json")
     assert verified.exit_code == 0, verified.err
     assert "where the data lay" in verified.json["unverified"]
+    # No log is in it, and every figure follows all the same.
+    index = read_index(bundle)
+    assert (index.with_operations, index.unverifiable) == (False, [])
+    names = {file.path.rpartition("/")[2] for file in index.files}
+    assert names >= {"request_sums.json", "history.parquet"}
+    assert not names & {"operations.parquet", "answers.parquet", "history.jsonl"}
+    with_logs = grown.parent / "with-logs.sbz"
+    assert cli("bundle", grown, "--out", with_logs, "--with-operations").exit_code == 0
+    assert cli("verify", with_logs).exit_code == 0
     assert not [instance for instance in lab.read_instances() if not instance.stays]
+
+
+@pytest.mark.cluster
+def test_operations_that_did_not_end_are_found_in_a_bundle(cli: Cli, grown: Path, tmp_path: Path) -> None:
+    """The forger fills the second in which clients got least done, and computes the summary again."""
+    bundle = tmp_path / "grown.sbz"
+    assert cli("bundle", grown, "--out", bundle).exit_code == 0
+
+    def fill(sums: dict[str, Any]) -> None:
+        ended = sums["ended"]["ok"]
+        ended[ended.index(min(ended))] = max(ended) * 3
+
+    def forge(unpacked: Path) -> None:
+        edit_json(next((unpacked / "results").rglob("request_sums.json")), fill)
+
+    problems = verify(forged(bundle, tmp_path, forge)).problems
+    assert {problem.check for problem in problems} == {"request sums"}
+    assert "another number of operations (ok) than the series per second" in str(problems[0])
 
 
 @pytest.mark.cluster

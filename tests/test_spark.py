@@ -135,7 +135,7 @@ def test_without_the_extra_it_is_said_how_to_install_it(monkeypatch: pytest.Monk
 def test_what_computes_is_no_target(cluster: lab.Instance, cli: Cli) -> None:
     ended = cli("study", "run", "iot", "--target", f"lab:{cluster.name}")
     assert ended.exit_code == 2
-    assert f"it is used as --spark lab:{cluster.name}" in ended.err
+    assert f"use it as --spark lab:{cluster.name}" in ended.err
     refused = cli("lab", "up", "spark", "--server-setting", "spark.authenticate=false")
     assert refused.exit_code == 2
     assert "the lab sets it itself" in refused.err

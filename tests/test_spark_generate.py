@@ -75,6 +75,34 @@ def test_any_number_of_partitions_gives_the_bytes_of_the_local_generator(
     assert other.fingerprint != local.fingerprint
 
 
+def test_files_that_are_written_at_the_same_time_have_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(generated_rows, "PARTS_A_FILE", KINDS["cu-bems"][1])
+    for threads in (1, 3):
+        made("cu-bems", tmp_path / str(threads), in_this_process(QUIET, threads))
+    assert len(bytes_of(tmp_path / "1")) >= 7
+    assert bytes_of(tmp_path / "3") == bytes_of(tmp_path / "1")
+
+
+def test_an_error_ends_the_files_that_are_written_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written = []
+
+    def write(generated: Generated, folder: Path, file: PartsFile, threads: int, report: Callable[[int, int], None]) -> WrittenFile:
+        if file.first == 1:
+            raise OSError("the disk is gone")
+        for parts in range(1, 1000):
+            time.sleep(0.01)
+            report(parts, parts)
+        written.append(file)
+        raise AssertionError("it was not ended")
+
+    monkeypatch.setattr(generated_rows, "write_file", write)
+    files = [PartsFile(f"{first}.parquet", first, first + 1) for first in range(20)]
+    rows = Generated("measurements", lambda: pytest.fail("nothing is made"), MEASUREMENT_SCHEMA, "time")
+    with pytest.raises(OSError, match="gone"):
+        in_this_process(QUIET, 2)(rows, tmp_path, files)
+    assert written == []
+
+
 def test_a_file_has_its_name_when_it_is_whole(tmp_path: Path) -> None:
     generator = partial(generate_building, json.dumps([{"site": 1, "zone": 1, "sensor": "a", "kind": "plug"}] * 3), 1, 0, 60)
     rows, file = Generated("measurements", generator, MEASUREMENT_SCHEMA, "time"), PartsFile("some.parquet", 1, 3)

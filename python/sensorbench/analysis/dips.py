@@ -31,23 +31,43 @@ class Dip:
     available_s: float
 
 
-def dip(ends_s: Floats, is_ok: NDArray[np.bool_], fault_at_s: float, end_s: float) -> Dip:
-    """The dip after a fault. `ends_s`: when operations ended (s on the run's clock), in any order; `is_ok`: whether they succeeded.
-
-    Raises ValueError where there is no whole window before the fault, or after it.
+@dataclass(frozen=True)
+class Windows:
+    """Operations that ended, by whole windows of `WINDOW_S`: `before` a fault those that succeeded, backwards from it; from it on those that
+    succeeded (`ok`) and those that did not (`failed`). `last_failed_s` is the time from the fault to the last failure; None where there was none.
     """
-    before = _counts(ends_s[is_ok], fault_at_s % WINDOW_S, fault_at_s)
-    good, bad = (_counts(ends_s[chosen], fault_at_s, end_s) for chosen in (is_ok, ~is_ok))
-    if not len(before) or not len(good):
+
+    before: Floats
+    ok: Floats
+    failed: Floats
+    last_failed_s: float | None
+
+
+def windows(ends_s: Floats, is_ok: NDArray[np.bool_], fault_at_s: float, end_s: float) -> Windows:
+    """Counts operations by windows around a fault. `ends_s`: when operations ended (s on the run's clock), in any order; `is_ok`: whether they
+    succeeded.
+    """
+    failed_s = ends_s[~is_ok & (ends_s > fault_at_s)]
+    return Windows(
+        before=_counts(ends_s[is_ok], fault_at_s % WINDOW_S, fault_at_s),
+        ok=_counts(ends_s[is_ok], fault_at_s, end_s),
+        failed=_counts(ends_s[~is_ok], fault_at_s, end_s),
+        last_failed_s=float(failed_s.max() - fault_at_s) if len(failed_s) else None,
+    )
+
+
+def dip(counted: Windows) -> Dip:
+    """The dip after a fault. Raises ValueError where there is no whole window before the fault, or after it."""
+    if not len(counted.before) or not len(counted.ok):
         raise ValueError("expected a second at least before the fault and after it")
-    level = float(np.median(before))
-    as_good = (good >= AS_GOOD_SHARE * level) & (bad == 0)
+    level = float(np.median(counted.before))
+    as_good = (counted.ok >= AS_GOOD_SHARE * level) & (counted.failed == 0)
     return Dip(
         level_per_s=level / WINDOW_S,
-        lowest_per_s=float(good.min()) / WINDOW_S,
-        area=float(np.maximum(level - good, 0.0).sum()),
+        lowest_per_s=float(counted.ok.min()) / WINDOW_S,
+        area=float(np.maximum(level - counted.ok, 0.0).sum()),
         recovered_s=_recovered_s(as_good),
-        available_s=float(failed_s.max() - fault_at_s) if len(failed_s := ends_s[~is_ok & (ends_s > fault_at_s)]) else 0.0,
+        available_s=counted.last_failed_s or 0.0,
     )
 
 
@@ -64,6 +84,6 @@ def _recovered_s(as_good: NDArray[np.bool_]) -> float | None:
 
 def _counts(times_s: Floats, from_s: float, to_s: float) -> Floats:
     """How many of the moments are in each whole window."""
-    windows = int((to_s - from_s) / WINDOW_S + 1e-9)
-    edges = from_s + WINDOW_S * np.arange(windows + 1)
-    return np.histogram(times_s, bins=edges)[0].astype(np.float64) if windows else np.empty(0)
+    count = int((to_s - from_s) / WINDOW_S + 1e-9)
+    edges = from_s + WINDOW_S * np.arange(count + 1)
+    return np.histogram(times_s, bins=edges)[0].astype(np.float64) if count else np.empty(0)

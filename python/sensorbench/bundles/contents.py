@@ -1,4 +1,4 @@
-"""What of a results folder goes into a bundle: all that figures follow from, without secrets; block sums replace logs. Of many answers only some keep
+"""What of a results folder goes into a bundle: all that figures follow from, without secrets; sums replace logs. Of many answers only some keep
 the values that are compared within a tolerance.
 """
 
@@ -14,15 +14,20 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from sensorbench.benchmarks.comparison import block_sums_of
+from sensorbench.benchmarks.elasticity import request_sums_of
 from sensorbench.errors import UsageError
-from sensorbench.results import kind_of, read_comparison, read_run
+from sensorbench.results import RunResult, kind_of, read_comparison, read_run
 from sensorbench.results.block_sums import BLOCK_SUMS_FILE, SAMPLED_FILE, write_block_sums
 from sensorbench.results.bundle import RESULTS_PART, Content
-from sensorbench.results.checksums import new_checksum_of
+from sensorbench.results.checksums import CHECKSUMS_FILE, new_checksum_of
+from sensorbench.results.files import write_result
+from sensorbench.results.history import HISTORY_TABLE_FILE, history_in
+from sensorbench.results.insight import used_status
 from sensorbench.results.latencies import is_logged_whole
 from sensorbench.results.manifest import MANIFEST_FILE
+from sensorbench.results.request_sums import REQUEST_SUMS_FILE
 from sensorbench.results.stored import check_sound
-from sensorbench.results.writer import REFERENCE_FILE, write_table
+from sensorbench.results.writer import REFERENCE_FILE, SEGMENTS_FOLDER, write_table
 from sensorbench.schemas import shipped_operations
 from sensorbench.schemas.operations import operations_file
 
@@ -49,6 +54,7 @@ _USER_INFO = re.compile(r"(?<=://)[^/@\s\"'<>]+@")
 _PASSWORD = re.compile(r"(?i)(?<=[?&])((?:password|passwd|pwd|token|secret|api_?key|credentials)=)[^&\s\"']+")
 SCHEMAS_PART = "schemas"
 OPERATIONS_PART = "operations"
+STATUS_FILE = "status.parquet"
 
 
 @dataclass(frozen=True)
@@ -73,7 +79,7 @@ def contents_of(folder: Path, work: Path, *, with_operations: bool) -> Contents:
     Args:
         folder: of the results.
         work: an empty folder for what is made of them.
-        with_operations: whether logs of operations go in, and all values of answers; else block sums, and samples of them.
+        with_operations: whether logs of operations go in, and all values of answers; else sums, and samples of them.
 
     Raises:
         UsageError: a schema file is not the one any more that was run.
@@ -85,7 +91,8 @@ def contents_of(folder: Path, work: Path, *, with_operations: bool) -> Contents:
         if path.is_symlink() or not path.is_file():
             continue
         name = path.relative_to(folder).as_posix()
-        if _NOT_AGAIN.fullmatch(name) or not (_KEPT.fullmatch(path.name) or (with_operations and _LOGS.fullmatch(path.name))):
+        is_wanted = _KEPT.fullmatch(path.name) or (with_operations and _LOGS.fullmatch(path.name))
+        if _NOT_AGAIN.fullmatch(name) or not is_wanted or (not with_operations and _is_answer_of_change(path)):
             continue
         check_sound(path)
         entries[f"{RESULTS_PART}/{name}"] = (
@@ -116,8 +123,9 @@ def schema_key(part: str, variant: str) -> str:
 
 
 def _in_place_of_logs(folder: Path, work: Path) -> Iterator[tuple[str, Content]]:
-    """For each run that has a log, its block sums and a sample of its operations."""
+    """For each run that has a log, what figures follow from: in most kinds block sums, and a sample of its operations."""
     runs = [path.parent for path in sorted(folder.rglob(MANIFEST_FILE)) if kind_of(path.parent) == "run"]
+    sampled = min(SAMPLED, SAMPLED_OF_ALL // max(1, len(runs)))
     for run_folder in runs:
         run = read_run(run_folder)
         log = run.table("operations")
@@ -126,12 +134,35 @@ def _in_place_of_logs(folder: Path, work: Path) -> Iterator[tuple[str, Content]]
         name = run_folder.relative_to(folder).as_posix()
         place = work / name
         place.mkdir(parents=True)
-        write_table(place / SAMPLED_FILE, _sample(log, min(SAMPLED, SAMPLED_OF_ALL // len(runs))))
-        yield f"{RESULTS_PART}/{name}/{SAMPLED_FILE}", place / SAMPLED_FILE
-        if is_logged_whole(run):
-            write_block_sums(place / BLOCK_SUMS_FILE, block_sums_of(run))
-            if (place / BLOCK_SUMS_FILE).exists():
-                yield f"{RESULTS_PART}/{name}/{BLOCK_SUMS_FILE}", place / BLOCK_SUMS_FILE
+        if _is_change(run_folder):
+            _write_sums_of_change(run, place)
+        else:
+            write_table(place / SAMPLED_FILE, _sample(log, sampled))
+            if is_logged_whole(run):
+                write_block_sums(place / BLOCK_SUMS_FILE, block_sums_of(run))
+        yield from ((f"{RESULTS_PART}/{name}/{path.name}", path) for path in sorted(place.glob("*.*")) if path.name != CHECKSUMS_FILE)
+
+
+def _is_change(run_folder: Path) -> bool:
+    """Whether a cluster changed in a run: it lies in `runs/` of results of such changes."""
+    return kind_of(run_folder.parents[1]) == "elasticity"
+
+
+def _is_answer_of_change(path: Path) -> bool:
+    """Whether a file has the answers of such a run: those on registers are in its history, and no figure follows from the others."""
+    of_segments = path.parent.name == SEGMENTS_FOLDER
+    return bool(_ANSWERS.fullmatch(path.name)) and _is_change(path.parents[1] if of_segments else path.parent)
+
+
+def _write_sums_of_change(run: RunResult, place: Path) -> None:
+    """Writes the measurements of request sets, the history of registers as a table, and of what servers reported that of which figures are made."""
+    sums, history, status = request_sums_of(run), history_in(run.folder), run.table("status")
+    if sums is not None:
+        write_result(place / REQUEST_SUMS_FILE, sums.model_dump_json() + "\n")
+    if history is not None:
+        write_table(place / HISTORY_TABLE_FILE, history)
+    if status is not None:
+        write_table(place / STATUS_FILE, used_status(status, run.manifest.variant.database))
 
 
 def _sample(log: pa.Table, count: int) -> pa.Table:
@@ -148,7 +179,8 @@ def _fewer_values(folder: Path, work: Path) -> tuple[dict[str, Content], int]:
     keep the values of the same operations, so that they can be compared.
     """
     references = sorted(folder.rglob(REFERENCE_FILE))
-    files = [*references, *(path for path in sorted(folder.rglob("answers*.parquet")) if _ANSWERS.fullmatch(path.name))]
+    answers_files = [path for path in sorted(folder.rglob("answers*.parquet")) if _ANSWERS.fullmatch(path.name)]
+    files = [*references, *(path for path in answers_files if not _is_answer_of_change(path))]
     sizes = [pq.read_table(path, columns=["k", "computed"]) for path in files]
     numbers = [table["k"].to_numpy().astype(np.uint64) for table in sizes]
     values = [_values_of_each(table) for table in sizes]

@@ -22,12 +22,11 @@ from sensorbench.results.bundle import (
     listed,
     write_bundle,
 )
-from sensorbench.results.elasticity import COMPARISON as CLUSTERS_KIND
 from sensorbench.results.summary.envelope import Summary
 from sensorbench.results.writer import SUMMARY_FILE
 
-# Kinds whose figures do not all follow from histograms, block sums and counts: sets of requests and queries of a tool are summed up from logs.
-_NEEDS_LOGS = {"elasticity", CLUSTERS_KIND, "cassandra-stress", "tsbs"}
+# Kinds whose figures do not all follow from histograms, sums and counts: what a tool prints of its queries is summed up from logs.
+_NEEDS_LOGS = {"cassandra-stress", "tsbs"}
 # The summary of a folder of results, computed anew.
 Summarise = Callable[[Path], Summary[Any]]
 

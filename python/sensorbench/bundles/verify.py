@@ -11,6 +11,7 @@ from sensorbench.bundles.checks.caches import check_result_caches, check_warmup
 from sensorbench.bundles.checks.histograms import check_latencies
 from sensorbench.bundles.checks.problem import Problem
 from sensorbench.bundles.checks.questions import check_questions, check_variants
+from sensorbench.bundles.checks.request_sums import check_request_sums
 from sensorbench.bundles.checks.schema_files import check_schema_files
 from sensorbench.bundles.checks.times import check_schedule, check_times
 from sensorbench.bundles.contents import comparison_parts, schema_key
@@ -48,6 +49,7 @@ _OF_ALL = (
     "CPU, memory and disk of servers over time",
 )
 _OF_COMPARISONS = ("load times and rates", "sizes of loaded data", "query plans")
+_CLUSTERS = ("elasticity", CLUSTERS_KIND)
 _OF_CLUSTERS = ("where the data lay", "when the change of the cluster began and ended", "load times and rates")
 _MEASURED_ONCE: Mapping[str, tuple[str, ...]] = {
     "comparison": _OF_COMPARISONS,
@@ -60,8 +62,7 @@ _MEASURED_ONCE: Mapping[str, tuple[str, ...]] = {
         "how long each cell took",
         "whether a server started with a configuration",
     ),
-    "elasticity": _OF_CLUSTERS,
-    CLUSTERS_KIND: _OF_CLUSTERS,
+    **dict.fromkeys(_CLUSTERS, _OF_CLUSTERS),
     "mapreduce": ("times of executions and of their phases", "rows and bytes that connectors read", "placement of data"),
 }
 # The same of runs in the words of another tool.
@@ -153,6 +154,8 @@ def verify_unpacked(
     if not parts and results.is_dir():
         problems += _runs(results)
         checks.append("started = ok + error + timeout + cancelled in each run")
+        if index.results in _CLUSTERS:
+            checks.append("operations by second around each change of a cluster")
     if parts:
         checks += [*_CHECKS, "schema files are those that were run"]
     inner = [*(part for part in parts if part != "."), *_inner_results(results)]
@@ -165,6 +168,8 @@ def verify_unpacked(
     figures += sum(each.count for each in again)
     if index.answers_without_values:
         unverified.append(f"values within a tolerance of {index.answers_without_values:,} answers, which are left out")
+    if index.results in _CLUSTERS and not index.with_operations:
+        unverified.append("times of request sets, which were summed up from the log of operations")
     once = [*_MEASURED_ONCE.get(index.results, _OF_TOOLS), *_OF_ALL]
     return Verification(index, figures, checks, [*problems, *odd, *differing], [*unverified, *once], signer, summaries)
 
@@ -224,7 +229,9 @@ def _runs(results: Path) -> Iterator[Problem]:
     for manifest in sorted(results.rglob(MANIFEST_FILE)):
         try:
             if kind_of(manifest.parent) == "run":
-                yield from check_counts(read_run(manifest.parent))
+                run = read_run(manifest.parent)
+                yield from check_counts(run)
+                yield from check_request_sums(run)
         except _UNREADABLE as error:
             yield Problem(RECORDS, manifest.parent.relative_to(results).as_posix(), _described(error))
 

@@ -7,8 +7,10 @@ that is different where it is generated: threads, partitions, or how often someb
 
 import hashlib
 import os
+import threading
 import uuid
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -81,23 +83,58 @@ def files_of(relation: str, parts: int) -> list[PartsFile]:
 
 
 def in_this_process(reporter: ProgressReporter, threads: int | None = None) -> WriteFiles:
-    """Writes file after file; so many threads, as many as there are processors if not given, make the rows."""
+    """Writes files in so many threads, as many as there are processors if not given: compressing a file takes longer than making its rows."""
+    total = threads or os.cpu_count() or 1
 
     def write(generated: Generated, folder: Path, files: Sequence[PartsFile]) -> list[WrittenFile]:
-        written, rows = [], 0
+        at_once = min(total, len(files))
         with reporter.task(f"generating {generated.relation}", total=files[-1].end) as task:
-            for file in files:
-                report = partial(_report, task, file.first, rows)
-                written.append(write_file(generated, folder, file, threads or os.cpu_count() or 1, report))
-                rows += written[-1].rows
-            task.end(f"{rows:,} rows")
+            progress = _FilesProgress(task)
+
+            def write_one(file: PartsFile) -> WrittenFile:
+                return write_file(generated, folder, file, total // at_once, partial(progress.report, file))
+
+            with ThreadPoolExecutor(at_once) as pool:
+                writing = [pool.submit(write_one, file) for file in files]
+                try:
+                    done, _ = wait(writing, return_when=FIRST_EXCEPTION)
+                    for file in done:
+                        file.result()
+                finally:
+                    # After an error, or Ctrl-C, nobody waits for files that are not needed any more.
+                    progress.stopped.set()
+                    pool.shutdown(cancel_futures=True)
+            written = [file.result() for file in writing]
+            task.end(f"{sum(file.rows for file in written):,} rows")
         return written
 
     return write
 
 
-def _report(task: Task, parts_before: int, rows_before: int, parts: int, rows: int) -> None:
-    task.advance_to(parts_before + parts, f"{rows_before + rows:,} rows")
+class _StoppedError(Exception):
+    """Another file could not be written, or the user interrupted."""
+
+
+class _FilesProgress:
+    """Parts and rows of files that are written at the same time."""
+
+    def __init__(self, task: Task) -> None:
+        self.stopped = threading.Event()
+        self._task = task
+        self._lock = threading.Lock()
+        self._of_file: dict[PartsFile, tuple[int, int]] = {}
+        self._parts = self._rows = 0
+
+    def report(self, file: PartsFile, parts: int, rows: int) -> None:
+        """Tells how far one file is. Raises _StoppedError when it is not needed any more."""
+        if self.stopped.is_set():
+            raise _StoppedError
+        with self._lock:
+            parts_before, rows_before = self._of_file.get(file, (0, 0))
+            self._of_file[file] = (parts, rows)
+            self._parts += parts - parts_before
+            self._rows += rows - rows_before
+            self._task.advance_to(self._parts, f"{self._rows:,} rows")
 
 
 def write_file(

@@ -21,9 +21,11 @@ from numpy.typing import NDArray
 
 from sensorbench.errors import UsageError
 from sensorbench.results.files import write_result_lines
-from sensorbench.results.stored import check_sound
+from sensorbench.results.stored import check_sound, is_stored, read_parquet
 
 HISTORY_FILE = "history.jsonl"
+# The same as the table that it is in memory, which is a fifth as long: bundles have it.
+HISTORY_TABLE_FILE = "history.parquet"
 TYPES = ["invoke", "ok", "fail", "info"]
 FUNCTIONS = ["write", "read"]
 OUTCOMES = ["ok", "fail", "unknown"]
@@ -75,6 +77,13 @@ def read_history(path: Path) -> pa.Table:
             "ended_ns": pa.array(time[end], mask=~ended),
         }
     )
+
+
+def history_in(folder: Path) -> pa.Table | None:
+    """The history of a run in its folder, in either form; None where it has none. Raises UsageError, DamagedResultsError."""
+    if is_stored(folder / HISTORY_TABLE_FILE):
+        return read_parquet(folder / HISTORY_TABLE_FILE, ("process", "f", "key", "value", "outcome", "invoked_ns", "ended_ns"))
+    return read_history(folder / HISTORY_FILE) if is_stored(folder / HISTORY_FILE) else None
 
 
 def write_history(path: Path, operations: pa.Table) -> None:

@@ -10,6 +10,7 @@ from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from sensorbench.results.quantities import QUANTITIES, Quantity
@@ -80,6 +81,20 @@ def insight(run: RunResult, database: str) -> Insight:
         if (found := [part.caches[name] for part in parts.values() if name in part.caches])
     }
     return Insight(series, caches, {node: part for node, part in parts.items() if node and (part.series or part.caches)})
+
+
+def _names_in_use(database: str) -> set[str]:
+    """The names of what servers report of which series and caches are made; those of one of several nodes begin with its address."""
+    sources = sources_of(database)
+    of_quantities = (name for several in sources.quantity.values() for source in several for name in source.names)
+    return {*of_quantities, *(name for cache in sources.cache.values() for name in cache.names)}
+
+
+def used_status(status: pa.Table, database: str) -> pa.Table:
+    """The rows of a run's table `status` of which series and caches are made, by name and time."""
+    used = _names_in_use(database)
+    is_used = pa.array([_node_and_name(name)[1] in used for name in status["name"].to_pylist()])
+    return status.filter(is_used).sort_by([("name", "ascending"), ("time_ns", "ascending")])
 
 
 def said_now(status: Mapping[str, float], database: str) -> dict[str, dict[str, float]]:

@@ -17,6 +17,7 @@ from sensorbench.results.latency_blocks import COLUMNS as LATENCY_COLUMNS
 from sensorbench.results.latency_blocks import LatencyBlocks, latency_blocks
 from sensorbench.results.manifest import FORMAT, MANIFEST_FILE, MEASURE, ManifestHead, RunManifest, Status, VariantManifest
 from sensorbench.results.planned import ComparisonManifest
+from sensorbench.results.request_sums import REQUEST_SUMS_FILE, RequestSums
 from sensorbench.results.stored import (
     DamagedResultsError,
     Model,
@@ -164,6 +165,15 @@ class RunResult(Result[RunManifest]):
         """
         path = self.folder / BLOCK_SUMS_FILE
         return read_block_sums(path) if is_stored(path) else None
+
+    @cached_property
+    def request_sums(self) -> RequestSums | None:
+        """The measurements of its request sets, where a bundle of `elasticity` has them in the place of its log; None elsewhere.
+
+        Raises DamagedResultsError.
+        """
+        path = self.folder / REQUEST_SUMS_FILE
+        return read_model(path, RequestSums) if is_stored(path) else None
 
     def sampled_operations(self) -> pa.Table | None:
         """Some of its logged operations: all where the log is there, those of the sample where a bundle has one in its place; None where

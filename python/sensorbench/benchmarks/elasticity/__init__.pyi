@@ -4,7 +4,7 @@ from .options import REQUESTS_OF_A_SET, ElasticityOptions, ElasticityStudyOption
 from .planning import nodes_of_study, spec_of
 from .run import ElasticityBenchmark, planned
 from .spec import ElasticitySpec
-from .summary import keeps_memory, summarise_elasticity
+from .summary import keeps_memory, request_sums_of, summarise_elasticity
 
 __all__ = [
     "KINDS",
@@ -21,6 +21,7 @@ __all__ = [
     "nodes_of_study",
     "parse_change",
     "planned",
+    "request_sums_of",
     "spec_of",
     "summarise_elasticity",
     "why_unavailable",

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sensorbench.analysis import guarantees
-from sensorbench.analysis.dips import dip
+from sensorbench.analysis.dips import Windows, dip, windows
 from sensorbench.analysis.elasticity import MIN_SETS, Sets, elasticity, scalability, stability
 from sensorbench.analysis.request_sets import Requests, request_sets
 from sensorbench.analysis.sample import Floats
@@ -22,9 +22,10 @@ from sensorbench.benchmarks.stress import counts_of
 from sensorbench.results import RunResult
 from sensorbench.results.described import Environment
 from sensorbench.results.elasticity import ElasticityResult
-from sensorbench.results.history import HISTORY_FILE, read_history
+from sensorbench.results.history import history_in
 from sensorbench.results.insight import Insight, insight
 from sensorbench.results.planned import ClusterChange
+from sensorbench.results.request_sums import EndedPerSecond, RequestSums
 from sensorbench.results.summary.elasticity import (
     AroundChange,
     DataMoves,
@@ -79,7 +80,8 @@ def transition(run: RunResult) -> Transition:
     plan = run.manifest.plan
     events = _events(run)
     begun_at_s, done_at_s = _moment(events, BEGIN), _moment(events, DONE)
-    sets = _sets(run)
+    sums = request_sums_of(run)
+    sets = _measured_sets(run, sums)
     scored_from_s = _scored_from_s(sets, begun_at_s)
     kind = plan["change"]["kind"]
     is_quiet = kind == "stay"
@@ -100,7 +102,7 @@ def transition(run: RunResult) -> Transition:
         noticed_s=_noticed_s(events, begun_at_s),
         before=_level(sets, 0.0, scored_from_s),
         stability=None if is_quiet else _stabilisation(run, sets, scored_from_s, begun_at_s, done_at_s, moves),
-        dip=None if is_quiet else _dip(run, begun_at_s),
+        dip=None if is_quiet else _dip(sums),
         counts=_counts(run),
         guarantees=_guarantees(run),
         servers=_requests_per_node(run, nodes, begun_at_s, done_at_s),
@@ -125,17 +127,47 @@ def _noticed_s(events: Sequence[RunEvent], begun_at_s: float | None) -> float | 
     return None if at_s is None or begun_at_s is None else at_s - begun_at_s
 
 
-def _sets(run: RunResult) -> Sets:
-    """The measurements that count: those of the warm-up are left out."""
-    plan = run.manifest.plan
+def request_sums_of(run: RunResult) -> RequestSums | None:
+    """The measurements of a run and what ended in each second, of its log, or of what a bundle has in its place; None where nothing was logged.
+
+    Raises DamagedResultsError.
+    """
+    if run.request_sums is not None:
+        return run.request_sums
     log = run.table("operations")
     if log is None:
-        return Sets(*(np.empty(0) for _ in range(3)))
+        return None
+    sets = _all_sets(run, log)
+    of_summary = RequestSets(time_s=sets.times_s.tolist(), duration_s=sets.durations_s.tolist(), sd_s=sets.deviations_s.tolist())
+    begun_at_s = _moment(_events(run), BEGIN)
+    return RequestSums(sets=of_summary, ended=_ended(log, begun_at_s) if begun_at_s is not None and len(log) else None)
+
+
+def _all_sets(run: RunResult, log: pa.Table) -> Sets:
+    plan = run.manifest.plan
     kinds = [number for number, name in enumerate(run.manifest.operations) if name in REQUESTS]
     wanted = log.filter(pc.is_in(log["operation"], pa.array(kinds, log["operation"].type))).sort_by("k")
     requests = Requests(*(wanted[name].to_numpy().astype(np.int64) for name in ("intended_start_ns", "start_ns", "end_ns")))
     is_open_loop = plan["phases"][0]["pace"] is not None
-    sets = request_sets(requests, plan["requests_per_set"], plan["executions"], plan["request_threads"] if is_open_loop else None)
+    return request_sets(requests, plan["requests_per_set"], plan["executions"], plan["request_threads"] if is_open_loop else None)
+
+
+def _ended(log: pa.Table, begun_at_s: float) -> EndedPerSecond:
+    ends_s = log["end_ns"].to_numpy() / 1e9
+    counted = windows(ends_s, pc.equal(log["outcome"], "ok").to_numpy(), begun_at_s, float(ends_s.max()))
+    return EndedPerSecond(
+        begun_at_s=begun_at_s,
+        **{name: getattr(counted, name).astype(np.int64).tolist() for name in ("before", "ok", "failed")},
+        last_failed_s=counted.last_failed_s,
+    )
+
+
+def _measured_sets(run: RunResult, sums: RequestSums | None) -> Sets:
+    """The measurements that count: those of the warm-up are left out."""
+    plan = run.manifest.plan
+    if sums is None:
+        return Sets(*(np.empty(0) for _ in range(3)))
+    sets = Sets(*(np.array(column) for column in (sums.sets.time_s, sums.sets.duration_s, sums.sets.sd_s)))
     # Earlier versions counted the measurements of the warm-up.
     return sets.only(slice(plan["warm_up"], None)) if "warm_up" in plan else sets.between(plan["warmup_s"], np.inf)
 
@@ -199,14 +231,13 @@ def _score(sets: Sets, scored_from_s: float, stable_at_s: float, requests_per_th
     return ElasticityScore(definitions=ScoreDefinitions(**found.pop("definitions")), **found)
 
 
-def _dip(run: RunResult, begun_at_s: float | None) -> ThroughputDip | None:
+def _dip(sums: RequestSums | None) -> ThroughputDip | None:
     """What clients suffered after the change began, second by second."""
-    log = run.table("operations")
-    if log is None or begun_at_s is None or not len(log):
+    if sums is None or sums.ended is None:
         return None
-    ends_s = log["end_ns"].to_numpy() / 1e9
+    before, ok, failed = (np.array(column, dtype=np.float64) for column in (sums.ended.before, sums.ended.ok, sums.ended.failed))
     try:
-        return ThroughputDip(**asdict(dip(ends_s, pc.equal(log["outcome"], "ok").to_numpy(), begun_at_s, float(ends_s.max()))))
+        return ThroughputDip(**asdict(dip(Windows(before, ok, failed, sums.ended.last_failed_s))))
     except ValueError:
         return None
 
@@ -218,10 +249,10 @@ def _counts(run: RunResult) -> OperationCounts | None:
 
 def _guarantees(run: RunResult) -> RegisterGuarantees | None:
     """What the checker found in the history of the run's registers, and what was promised."""
-    file = run.folder / HISTORY_FILE
-    if not file.exists():
+    history = history_in(run.folder)
+    if history is None:
         return None
-    checked = guarantees.check(read_history(file))
+    checked = guarantees.check(history)
     return register_guarantees(checked, run.manifest.variant.promises, run.manifest.description.get("settings", {}))
 
 
