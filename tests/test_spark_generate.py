@@ -6,18 +6,19 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from sensorbench._engine import generate_building
 from sensorbench.dataset import Dataset, generate
 from sensorbench.dataset import generated as generated_rows
 from sensorbench.dataset.dataset import MEASUREMENT_SCHEMA
-from sensorbench.dataset.generated import Generated, PartsFile, WriteFiles, WrittenFile, in_this_process, write_file
+from sensorbench.dataset.generated import Generated, PartsFile, WriteFiles, WrittenFile, in_this_process, write_files
 from sensorbench.dataset.registry import make_in
 from sensorbench.errors import FailedError, UsageError
 from sensorbench.progress import ProgressReporter
@@ -83,24 +84,21 @@ def test_files_that_are_written_at_the_same_time_have_the_same_bytes(tmp_path: P
     assert bytes_of(tmp_path / "3") == bytes_of(tmp_path / "1")
 
 
-def test_an_error_ends_the_files_that_are_written_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    written = []
+def test_an_error_ends_the_files_that_are_written_meanwhile(tmp_path: Path) -> None:
+    class Endless:
+        parts = 20
 
-    def write(generated: Generated, folder: Path, file: PartsFile, threads: int, report: Callable[[int, int], None]) -> WrittenFile:
-        if file.first == 1:
-            raise OSError("the disk is gone")
-        for parts in range(1, 1000):
-            time.sleep(0.01)
-            report(parts, parts)
-        written.append(file)
-        raise AssertionError("it was not ended")
+        def rows(self, threads: int, first: int = 0, end: int | None = None) -> Iterator[pa.RecordBatch]:
+            if first == 10:
+                raise OSError("the disk is gone")
+            while True:
+                time.sleep(0.01)
+                yield pa.RecordBatch.from_pylist([], schema=MEASUREMENT_SCHEMA)
 
-    monkeypatch.setattr(generated_rows, "write_file", write)
     files = [PartsFile(f"{first}.parquet", first, first + 1) for first in range(20)]
-    rows = Generated("measurements", lambda: pytest.fail("nothing is made"), MEASUREMENT_SCHEMA, "time")
     with pytest.raises(OSError, match="gone"):
-        in_this_process(QUIET, 2)(rows, tmp_path, files)
-    assert written == []
+        in_this_process(QUIET, 2)(Generated("measurements", Endless, MEASUREMENT_SCHEMA, "time"), tmp_path, files)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_file_has_its_name_when_it_is_whole(tmp_path: Path) -> None:
@@ -114,28 +112,29 @@ def test_a_file_has_its_name_when_it_is_whole(tmp_path: Path) -> None:
 
     dies_after = 1
     with pytest.raises(OSError, match="gone"):
-        write_file(rows, tmp_path, file, 1, look)
+        write_files(rows, tmp_path, [file], 1, lambda _: look)
     assert list(tmp_path.iterdir()) == []
     dies_after = 3
-    assert write_file(rows, tmp_path, file, 1, look).rows == 120
+    (written,) = write_files(rows, tmp_path, [file], 1, lambda _: look)
+    assert written.rows == 120
     assert [file.name for file in tmp_path.iterdir()] == ["some.parquet"]
 
 
-def failing(attempts: int) -> Callable[[Generated, Path, PartsFile], WrittenFile]:
+def failing(attempts: int) -> Callable[[Generated, Path, Iterable[PartsFile]], list[WrittenFile]]:
     """What a task does, whose first attempts die in the middle of a file."""
 
-    def write(generated: Generated, folder: Path, file: PartsFile) -> WrittenFile:
+    def write(generated: Generated, folder: Path, files: Iterable[PartsFile]) -> list[WrittenFile]:
         from pyspark import TaskContext
 
-        from sensorbench.dataset.generated import write_file
+        from sensorbench.dataset.generated import write_files
 
-        def die(parts: int, rows: int) -> None:
+        def die(file: PartsFile, parts: int, rows: int) -> None:
             context = TaskContext.get()
             if parts == 2 and context is not None and context.attemptNumber() < attempts:
                 (folder / file.place).with_name(f".killed-{context.taskAttemptId()}.unfinished").touch()
                 raise OSError("the disk is gone")
 
-        return write_file(generated, folder, file, 1, die)
+        return write_files(generated, folder, files, 1, lambda file: partial(die, file))
 
     return write
 
@@ -145,7 +144,7 @@ def test_tasks_that_fail_and_are_tried_again_leave_the_same_bytes(
     application: Application, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made("cu-bems", tmp_path / "local", in_this_process(QUIET))
-    monkeypatch.setattr(spark_generate, "_write_file", failing(attempts=2))
+    monkeypatch.setattr(spark_generate, "_write_partition", failing(attempts=2))
     made("cu-bems", tmp_path / "spark", write_on(application, 3, QUIET))
     assert bytes_of(tmp_path / "spark") == bytes_of(tmp_path / "local")
 
@@ -154,7 +153,7 @@ def test_tasks_that_fail_and_are_tried_again_leave_the_same_bytes(
 def test_a_task_that_always_fails_leaves_no_dataset(
     application: Application, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(spark_generate, "_write_file", failing(attempts=99))
+    monkeypatch.setattr(spark_generate, "_write_partition", failing(attempts=99))
     with pytest.raises(FailedError, match="OSError: the disk is gone"):
         made("cu-bems", tmp_path / "out", write_on(application, 3, QUIET))
     assert list(tmp_path.iterdir()) == []
@@ -190,10 +189,10 @@ def test_workers_that_would_write_elsewhere_or_other_bytes_are_told(tmp_path: Pa
 def test_files_that_are_not_here_afterwards_make_no_dataset(
     application: Application, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def elsewhere(generated: Generated, folder: Path, file: PartsFile) -> WrittenFile:
-        return WrittenFile(1, None, None, b"")
+    def elsewhere(generated: Generated, folder: Path, files: Iterable[PartsFile]) -> list[WrittenFile]:
+        return [WrittenFile(1, None, None, b"") for _ in files]
 
-    monkeypatch.setattr(spark_generate, "_write_file", elsewhere)
+    monkeypatch.setattr(spark_generate, "_write_partition", elsewhere)
     with pytest.raises(FailedError, match=r"11 of 11 files were written but are not in"):
         made("cu-bems", tmp_path / "out", write_on(application, None, QUIET))
     assert list(tmp_path.iterdir()) == []

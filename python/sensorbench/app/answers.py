@@ -7,7 +7,7 @@ from pathlib import Path
 from sensorbench.app.comparison import run_comparison_and_report, what_was_wrong
 from sensorbench.errors import UsageError
 from sensorbench.progress import ProgressReporter
-from sensorbench.runner import load_experiment, plan_experiment
+from sensorbench.runner import Schedule, Workload, load_experiment, plan_of
 from sensorbench.schemas import load_operations
 
 # How often each read is asked.
@@ -42,17 +42,19 @@ def check_answers(path: Path, progress: ProgressReporter) -> CheckedAnswers:
     reads = [name for name in file.workload.mix if name in known and known[name].writes is None]
     if not reads:
         raise UsageError(f"{path}: workload.mix: no operation reads, so that there are no answers to compare")
-    changes = [
-        f"workload.mix={{ {', '.join(f'{name} = 1' for name in reads)} }}",
-        "workload.order=in turn",
-        "workload.schedule={ concurrency = 1 }",
-        f"workload.operations={EXECUTIONS_OF_EACH * len(reads)}",
-        "workload.warmup=0",
-        "workload.repetitions=1",
-        "workload.answers=all",
-    ]
+    # What else a workload has, such as rates, late readings or readings that expire, says nothing of answers.
+    workload = Workload(
+        mix=dict.fromkeys(reads, 1.0),
+        order="in turn",
+        schedule=Schedule(concurrency=1),
+        operations=EXECUTIONS_OF_EACH * len(reads),
+        repetitions=1,
+        timeout=file.workload.timeout,
+        seed=file.workload.seed,
+        choice=file.workload.choice,
+    )
     with tempfile.TemporaryDirectory(prefix="sensorbench-answers-") as place:
         folder = Path(place) / "results"
-        comparison = plan_experiment(path, changes, folder, progress)
+        comparison = plan_of(file.model_copy(update={"workload": workload}), path, folder, progress)
         summary, _ = run_comparison_and_report(comparison, folder, progress, drop_after=True)
     return CheckedAnswers(len(reads), "" if summary.answers_equal else what_was_wrong(summary.result))

@@ -140,7 +140,9 @@ def _in_place_of_logs(folder: Path, work: Path) -> Iterator[tuple[str, Content]]
             write_table(place / SAMPLED_FILE, _sample(log, sampled))
             if is_logged_whole(run):
                 write_block_sums(place / BLOCK_SUMS_FILE, block_sums_of(run))
-        yield from ((f"{RESULTS_PART}/{name}/{path.name}", path) for path in sorted(place.glob("*.*")) if path.name != CHECKSUMS_FILE)
+        yield from (
+            (f"{RESULTS_PART}/{name}/{path.name}", path) for path in sorted(place.glob("*.*")) if path.name != CHECKSUMS_FILE
+        )
 
 
 def _is_change(run_folder: Path) -> bool:

@@ -14,6 +14,7 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Protocol
 
@@ -91,20 +92,21 @@ def in_this_process(reporter: ProgressReporter, threads: int | None = None) -> W
         with reporter.task(f"generating {generated.relation}", total=files[-1].end) as task:
             progress = _FilesProgress(task)
 
-            def write_one(file: PartsFile) -> WrittenFile:
-                return write_file(generated, folder, file, total // at_once, partial(progress.report, file))
+            def write_some(first: int, end: int) -> list[WrittenFile]:
+                return write_files(generated, folder, files[first:end], total // at_once, progress.report_of)
 
+            # Each thread has files that follow one another, for which its generator goes from one part to the next.
+            ends = [len(files) * number // at_once for number in range(at_once + 1)]
             with ThreadPoolExecutor(at_once) as pool:
-                writing = [pool.submit(write_one, file) for file in files]
+                writing = [pool.submit(write_some, first, end) for first, end in pairwise(ends)]
                 try:
                     done, _ = wait(writing, return_when=FIRST_EXCEPTION)
-                    for file in done:
-                        file.result()
+                    for files_of_thread in done:
+                        files_of_thread.result()
                 finally:
                     # After an error, or Ctrl-C, nobody waits for files that are not needed any more.
                     progress.stopped.set()
-                    pool.shutdown(cancel_futures=True)
-            written = [file.result() for file in writing]
+            written = [file for files_of_thread in writing for file in files_of_thread.result()]
             task.end(f"{sum(file.rows for file in written):,} rows")
         return written
 
@@ -125,8 +127,11 @@ class _FilesProgress:
         self._of_file: dict[PartsFile, tuple[int, int]] = {}
         self._parts = self._rows = 0
 
-    def report(self, file: PartsFile, parts: int, rows: int) -> None:
-        """Tells how far one file is. Raises _StoppedError when it is not needed any more."""
+    def report_of(self, file: PartsFile) -> Callable[[int, int], None]:
+        """What is told how far one file is. It raises _StoppedError when the file is not needed any more."""
+        return partial(self._report, file)
+
+    def _report(self, file: PartsFile, parts: int, rows: int) -> None:
         if self.stopped.is_set():
             raise _StoppedError
         with self._lock:
@@ -137,22 +142,45 @@ class _FilesProgress:
             self._task.advance_to(self._parts, f"{self._rows:,} rows")
 
 
-def write_file(
+def write_files(
     generated: Generated,
+    folder: Path,
+    files: Iterable[PartsFile],
+    threads: int,
+    report_of: Callable[[PartsFile], Callable[[int, int], None]] = lambda file: lambda parts, rows: None,
+) -> list[WrittenFile]:
+    """Writes files that follow one another, by one generator: many generators go to a part through all those before it, and on from there.
+
+    Args:
+        generated: what is written.
+        folder: of the dataset; the folders of the files' places must be there.
+        files: in the order of their parts.
+        threads: how many make the rows.
+        report_of: of each file, what is told its parts and rows so far.
+
+    Raises:
+        OSError: a file could not be written.
+
+    """
+    rows = generated.generator()
+    return [_write_file(generated, rows, folder, file, threads, report_of(file)) for file in files]
+
+
+def _write_file(
+    generated: Generated,
+    generator: RowsInParts,
     folder: Path,
     file: PartsFile,
     threads: int,
-    report: Callable[[int, int], None] = lambda parts, rows: None,
+    report: Callable[[int, int], None],
 ) -> WrittenFile:
-    """Writes a file beside its place and then puts it there, so that half of it is never taken for whole; who writes it again
-    leaves the same. Tells parts and rows so far. The folder of its place must be there. Raises OSError.
-    """
+    """Writes a file beside its place and then puts it there, so that half of it is never taken for whole; who writes it again leaves the same."""
     place = folder / file.place
     unfinished = place.with_name(f".{place.stem}.{uuid.uuid4().hex}.unfinished")
     rows, times = 0, []
     try:
         with pq.ParquetWriter(unfinished, generated.schema, **parquet_options(generated.schema)) as parquet:
-            for parts, batch in enumerate(generated.generator().rows(threads, file.first, file.end), start=1):
+            for parts, batch in enumerate(generator.rows(threads, file.first, file.end), start=1):
                 parquet.write_batch(batch, row_group_size=ROWS_A_GROUP)
                 rows += batch.num_rows
                 if generated.time is not None and batch.num_rows:

@@ -62,7 +62,7 @@ HISTOGRAM_FILE = "histograms.hlog"
 # Readers that take some operations at a time read a group of rows as a whole.
 ROWS_A_GROUP = 125_000
 # Columns whose values rise from row to row, or nearly so: they are written by their differences, which takes a fraction of the space.
-_RISING = {"k", "intended_start_ns", "start_ns", "end_ns"}
+_RISING = {"k", "intended_start_ns", "start_ns", "end_ns", "invoked_ns", "ended_ns"}
 TABLES = ("operations", "answers", "intervals", "events", "resources", "status")
 
 

@@ -1,7 +1,7 @@
 """Datasets larger than one machine: Spark's executors write the files, which are those that one machine would write."""
 
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 import pyarrow as pa
 
 import sensorbench
-from sensorbench.dataset.generated import Generated, PartsFile, WriteFiles, WrittenFile, write_file
+from sensorbench.dataset.generated import Generated, PartsFile, WriteFiles, WrittenFile, write_files
 from sensorbench.errors import FailedError, UsageError
 from sensorbench.progress import ProgressReporter, Task
 from sensorbench.spark.session import Application, Master, driver
@@ -60,16 +60,18 @@ def _write_files(
         reporter.say(f"{generated.relation}: {len(files)} files; {idle} of {partitions} partitions have nothing to do")
     with reporter.task(f"generating {generated.relation}", total=len(files)) as task:
         tasks = context.parallelize(files, partitions or len(files))
-        written = _collected(tasks.map(partial(_write_file, generated, folder)), lambda: _report_files(task, folder, files))
+        written = _collected(
+            tasks.mapPartitions(partial(_write_partition, generated, folder)), lambda: _report_files(task, folder, files)
+        )
         rows = sum(item.rows for item in written)
         task.end(f"{rows:,} rows in {len(files)} files, by {tasks.getNumPartitions()} partitions")
     _check_all_are_there(folder, files)
     return written
 
 
-def _write_file(generated: Generated, folder: Path, file: PartsFile) -> WrittenFile:
+def _write_partition(generated: Generated, folder: Path, files: Iterable[PartsFile]) -> list[WrittenFile]:
     """What a task does."""
-    return write_file(generated, folder, file, _THREADS_A_TASK)
+    return write_files(generated, folder, files, _THREADS_A_TASK)
 
 
 def _check_workers(application: Application, folder: Path) -> None:
