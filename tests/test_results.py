@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any, cast
 
 import jsonschema
 import pyarrow as pa
@@ -16,10 +17,14 @@ import pytest
 from hdrh.histogram import HdrHistogram
 from hdrh.log import HistogramLogReader
 
+from sensorbench import lab
+from sensorbench.errors import EngineError, FailedError
+from sensorbench.lifecycle.status import record_status
 from sensorbench.results import read_comparison, read_run, writer
 from sensorbench.results.format_1 import of_format_2
 from sensorbench.results.json_schemas import SCHEMAS_FOLDER, json_schemas
 from sensorbench.results.writer import ManifestWriter, write_table, write_tables
+from sensorbench.runner import Servers
 from tests.conftest import Cli
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -254,3 +259,27 @@ def test_segments_are_joined_piece_by_piece(tmp_path: Path, monkeypatch: pytest.
         assert groups == [rows] * (70 // rows) + [70 % rows] * (70 % rows > 0)
     logs = ["#header\nTag=a,1\n", "#header\nTag=b,2\nTag=c,3\n"]
     assert "".join(writer.joined_logs(logs)) == "#header\nTag=a,1\nTag=b,2\nTag=c,3\n"
+
+
+class NotedEnd:
+    """A writer that notes how it ended."""
+
+    folder = Path("results")
+
+    def __init__(self) -> None:
+        self.ends: list[tuple[str, str]] = []
+
+    def finish(self, status: str, reason: str) -> None:
+        self.ends.append((status, reason))
+
+
+def test_a_failure_that_cost_a_server_says_once_how_that_one_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    why = "the server has ended; its log says last: out of memory"
+    monkeypatch.setattr(lab, "why_ended", lambda instance: why)
+    servers = Servers({"cassandra": cast("lab.Instance", object())})
+    for said in ("the connection was closed", f"the connection was closed; {why}"):
+        noted = NotedEnd()
+        with pytest.raises(FailedError) as failed, record_status(cast("ManifestWriter[Any]", noted), "", servers):
+            raise EngineError(said)
+        assert noted.ends == [("failed", str(failed.value))]
+        assert str(failed.value) == f"the connection was closed; {why}"

@@ -24,6 +24,7 @@ from sensorbench.runner import FeedEnd, LiveFeed, live_jobs
 from sensorbench.runner.jobs import LiveJobs
 from sensorbench.runner.live import CpuPoint
 from tests.browser import dom_of
+from tests.test_tune import NULL, NULL_SPACE
 from tests.conftest import Cli, run_main
 from tests.programs import browser
 
@@ -107,6 +108,25 @@ def followed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Followed]:
     with Followed(folder / "profile") as follower:
         assert run_main((*STRESS, *SHORT, "--live-port", follower.port, "--out", folder / "out")) == 0
     return folder / "out", follower
+
+
+@pytest.mark.parametrize(
+    ("command", "begun"),
+    [
+        (("ycsb", "load", "--target", "sqlite:{tmp}/y.db", "-p", "recordcount=3000"), ["run"]),
+        ((*NULL, "--goal", "p50@50", "--space", "{tmp}/null.toml", "--budget-runs", "2", "--no-open"), ["trials"]),
+    ],
+)
+def test_other_benchmarks_are_followed_too(command: tuple[str, ...], begun: list[str], tmp_path: Path) -> None:
+    (tmp_path / "null.toml").write_text(NULL_SPACE, encoding="utf-8")
+    port, events = free_port(), list[dict[str, Any]]()
+    reader = threading.Thread(target=lambda: events.extend(events_at(port)))
+    reader.start()
+    arguments = [word.format(tmp=tmp_path) for word in command]
+    assert run_main((*arguments, "--live-port", port, "--out", tmp_path / "out")) == 0
+    reader.join(timeout=2 * PAGE_TIMEOUT_S)
+    assert [event["run"].partition("/")[0] for event in of_kind(events, "begin")][:1] == begun
+    assert events[-1] == {"kind": "over"}
 
 
 def test_live_figures_are_those_of_the_results(followed: tuple[Path, Followed]) -> None:

@@ -104,6 +104,7 @@ def test_what_is_said_counts_and_what_does_not_is_told(tmp_path: Path) -> None:
     fieldcount=2
     measurementtype=hdrhistogram
     cassandra.readconsistencylevel=ONE
+    table=records
     """
     workload, notes = parse_core_workload(properties(tmp_path, text))
     assert (workload.loaded, workload.insertstart, workload.readallfields) == (200, 100, False)
@@ -116,6 +117,7 @@ def test_what_is_said_counts_and_what_does_not_is_told(tmp_path: Path) -> None:
     assert workload.field_names == ("f0", "f1")
     assert notes == [
         "measurementtype: about YCSB's own output or client, without meaning here",
+        "table: not used; records are in the table usertable of the target's namespace",
         "cassandra.readconsistencylevel: no keys of the core workload, not used",
     ]
 

@@ -7,9 +7,10 @@ import typer
 
 from sensorbench.app import reports
 from sensorbench.app.run import run_and_report
+from sensorbench.app.watch import live_page
 from sensorbench.cli.dry_run import show_dry_run
 from sensorbench.cli.model_options import takes
-from sensorbench.cli.options import DryRun, Json, Metrics, Out, Replace
+from sensorbench.cli.options import DryRun, Json, Live, LivePort, Metrics, Out, Replace, live_port
 from sensorbench.cli.output import tool_printer
 from sensorbench.compat.cassandra_stress import (
     CassandraStressBenchmark,
@@ -30,6 +31,8 @@ def cassandra_stress(
     metrics: Metrics = None,
     out: Out = None,
     replace: Replace = False,
+    live: Live = False,
+    port: LivePort = None,
     dry_run: DryRun = False,
     json: Json = False,
 ) -> None:
@@ -41,4 +44,5 @@ def cassandra_stress(
             show_dry_run(estimate_cassandra_stress(plan, folder), as_json=json)
             return
         show = tool_printer(as_text, reporter, as_json=json)
-        run_and_report(CassandraStressBenchmark(), plan, folder, reporter, reports.CASSANDRA_STRESS.write, show)
+        with live_page(folder, live_port(live, port), reporter):
+            run_and_report(CassandraStressBenchmark(), plan, folder, reporter, reports.CASSANDRA_STRESS.write, show)

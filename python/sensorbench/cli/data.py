@@ -102,7 +102,7 @@ def generate_dataset(
     ] = None,
     partitions: Annotated[
         int | None,
-        typer.Option("--partitions", help="Partitions of Spark's that share the files; each file is one if not given.", min=1),
+        typer.Option("--partitions", help="Partitions of Spark's that share the files; four for each core if not given.", min=1),
     ] = None,
     json: Json = False,
 ) -> None:

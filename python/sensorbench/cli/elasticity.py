@@ -107,6 +107,8 @@ def run(
     out: Out = None,
     replace: Replace = False,
     drop_after: DropAfter = False,
+    live: Live = False,
+    port: LivePort = None,
     dry_run: DryRun = False,
     no_open: NoOpen = False,
     json: Json = False,
@@ -123,12 +125,14 @@ def run(
         show_dry_run(estimate_elasticity("Changes of a cluster under load", {"": turns}, options.scale, folder), as_json=json)
         return
     if len(options.targets) == 1 and options.repetitions == 1:
-        _, page = run_cluster(spec(options.targets[0], 0), folder, reporter, printer(print_elasticity, as_json=json))
+        with live_page(folder, live_port(live, port), reporter):
+            _, page = run_cluster(spec(options.targets[0], 0), folder, reporter, printer(print_elasticity, as_json=json))
         open_page(page, no_open=no_open)
         return
     works = works_in_order(options.targets, options.repetitions, spec)
     check_is_free(folder)
-    run_works(works, folder, reporter)
+    with live_page(folder, live_port(live, port), reporter):
+        run_works(works, folder, reporter)
     show_elasticity_comparison(works_of(folder), folder, no_open=no_open, as_json=json)
 
 

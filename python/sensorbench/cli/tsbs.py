@@ -4,9 +4,10 @@ import typer
 
 from sensorbench.app import reports
 from sensorbench.app.run import run_and_report
+from sensorbench.app.watch import live_page
 from sensorbench.cli.dry_run import show_dry_run
 from sensorbench.cli.model_options import takes
-from sensorbench.cli.options import DryRun, Json, Metrics, Out, Replace
+from sensorbench.cli.options import DryRun, Json, Live, LivePort, Metrics, Out, Replace, live_port
 from sensorbench.cli.output import tool_printer
 from sensorbench.compat.tsbs import (
     TsbsLoadBenchmark,
@@ -43,7 +44,15 @@ def load(
 
 @app.command("run")
 @takes(TsbsRunOptions)
-def run(options: TsbsRunOptions, metrics: Metrics = None, out: Out = None, dry_run: DryRun = False, json: Json = False) -> None:
+def run(
+    options: TsbsRunOptions,
+    metrics: Metrics = None,
+    out: Out = None,
+    live: Live = False,
+    port: LivePort = None,
+    dry_run: DryRun = False,
+    json: Json = False,
+) -> None:
     """Execute queries on data that were loaded, compare their answers with DuckDB's, and print what tsbs_run_queries prints."""
     folder, reporter = out or new_results_folder("tsbs-run"), ProgressReporter()
     if dry_run:
@@ -52,7 +61,8 @@ def run(options: TsbsRunOptions, metrics: Metrics = None, out: Out = None, dry_r
     with observers(metrics) as watching:
         plan = plan_tsbs_run(options, folder, reporter, observers=watching)
         show = tool_printer(as_text, reporter, as_json=json)
-        summary, _ = run_and_report(TsbsRunBenchmark(), plan, folder, reporter, reports.TSBS.write, show)
+        with live_page(folder, live_port(live, port), reporter):
+            summary, _ = run_and_report(TsbsRunBenchmark(), plan, folder, reporter, reports.TSBS.write, show)
     if summary.answers_equal is False:
         wrong = ", ".join(name for name, answer in summary.result.answers.items() if not answer.equal)
         raise FailedError(f"answers differ from DuckDB's, or from one another, for {wrong}; the report says which")

@@ -11,10 +11,11 @@ from rich.table import Table
 from sensorbench.app import reports
 from sensorbench.app.dry_run import dry_run_tune
 from sensorbench.app.run import run_and_report
+from sensorbench.app.watch import live_page
 from sensorbench.benchmarks.tune import TuneOptions
 from sensorbench.cli.dry_run import show_dry_run
 from sensorbench.cli.model_options import takes
-from sensorbench.cli.options import DryRun, Json, NoOpen, NoPilot, Out, Resume
+from sensorbench.cli.options import DryRun, Json, Live, LivePort, NoOpen, NoPilot, Out, Resume, live_port
 from sensorbench.cli.output import printer
 from sensorbench.cli.printing import new_table, open_page
 from sensorbench.errors import UsageError
@@ -34,6 +35,8 @@ def tune(
     allow_durability: AllowDurability = False,
     out: Out = None,
     resume: Resume = False,
+    live: Live = False,
+    port: LivePort = None,
     dry_run: DryRun = False,
     no_pilot: NoPilot = False,
     no_open: NoOpen = False,
@@ -55,7 +58,8 @@ def tune(
         return
     plan = replace(plan, shown=lambda value: formatting.of_kind(value, plan.bench.goal.kind))
     show = printer(print_tune, as_json=json)
-    _, page = run_and_report(TuneBenchmark(), plan, folder, reporter, reports.TUNE.write, show, resume=resume)
+    with live_page(folder, live_port(live, port), reporter):
+        _, page = run_and_report(TuneBenchmark(), plan, folder, reporter, reports.TUNE.write, show, resume=resume)
     open_page(page, no_open=no_open)
 
 

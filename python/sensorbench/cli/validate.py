@@ -60,7 +60,7 @@ def _with_answers(file: CheckedFile, progress: ProgressReporter) -> CheckedFile:
     found = check_answers(file.path, progress)
     if found.problem:
         return replace(file, problems=[f"{file.path}: the targets did not give equal answers; {found.problem}"])
-    return replace(file, about=f"{file.about}; equal answers to {found.reads} reads")
+    return replace(file, about=f"{file.about}; equal answers to {found.reads} read{'s' if found.reads != 1 else ''}")
 
 
 def _checked_settings(path: Path) -> CheckedFile:

@@ -150,7 +150,7 @@ def run(
             manifest = benchmark.check_same(before, manifest, folder)
         writer = benchmark.writer(folder, manifest)
         context = RunContext(folder, owner, servers, writer, progress)
-        with record_status(writer, "; --resume goes on" if benchmark.can_resume else ""):
+        with record_status(writer, "; --resume goes on" if benchmark.can_resume else "", servers):
             _log.info("execute into %s", folder)
             benchmark.execute(plan, context)
         if writer.manifest.status == "complete":

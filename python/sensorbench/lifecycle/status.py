@@ -18,13 +18,15 @@ from sensorbench.errors import (
 )
 from sensorbench.interrupts import count, held_back, let_through
 from sensorbench.results.writer import ManifestWriter
+from sensorbench.runner import Servers, why_servers_ended
 
 _INTERRUPTED = (KeyboardInterrupt, CancelledError, InterruptedRunError)
 
 
 @contextmanager
-def record_status(writer: ManifestWriter[Any], otherwise: str = "") -> Iterator[None]:
-    """Records how what is done in this context ends; `otherwise` says how it can go on after an interruption.
+def record_status(writer: ManifestWriter[Any], otherwise: str, servers: Servers) -> Iterator[None]:
+    """Records how what is done in this context ends; `otherwise` says how it can go on after an interruption. A failure that has cost one of the
+    lab's `servers` says how that one ended.
 
     What is refused before anything was done leaves nothing. A budget that is over ends the context without an error. Raises InterruptedRunError, DiskFullError and FailedError.
     """
@@ -53,6 +55,8 @@ def record_status(writer: ManifestWriter[Any], otherwise: str = "") -> Iterator[
                 raise
             if isinstance(error, (EngineError, FailedError)):
                 message = message_of(error)
+                if (why := why_servers_ended(servers)) not in message:
+                    message = f"{message}; {why}"
                 writer.finish("failed", message)
                 raise FailedError(message) from None
             writer.finish("failed", str(error) or type(error).__name__)

@@ -54,7 +54,7 @@ from .registers import KEY, READ, VALUE, WRITE, is_of_registers, with_keys_of_ru
 from .retention_watch import RetentionWatch, execute_retention, retained_stream
 from .room import arithmetic_estimate, free_room
 from .run import Observer, run_manifest, run_to_end
-from .server_end import why_server_ended
+from .server_end import why_server_ended, why_servers_ended
 from .servers import Servers, addresses_of, borrowed_cluster, check_memory, running_servers
 from .streams import marker_write, retained_write, streamed_writes
 from .sweep import swept
@@ -209,6 +209,7 @@ __all__ = [
     "warn_of_generators",
     "watch_markers",
     "why_server_ended",
+    "why_servers_ended",
     "why_undivided_by",
     "with_keys_of_run",
     "write_started",

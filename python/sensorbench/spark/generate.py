@@ -24,6 +24,8 @@ _CHECK_EVERY_S = 1.0
 # Tasks that look at each core's machine: several, because Spark does not promise one to each.
 _CHECKS_A_CORE = 4
 _THREADS_A_TASK = 1
+# A task has files that follow one another: to its first one, some generators go through all those before.
+_PARTITIONS_A_CORE = 4
 
 
 def on_spark(master: Master, partitions: int | None, reporter: ProgressReporter) -> WriteFiles:
@@ -38,7 +40,7 @@ def on_spark(master: Master, partitions: int | None, reporter: ProgressReporter)
 
 
 def write_on(application: Application, partitions: int | None, reporter: ProgressReporter) -> WriteFiles:
-    """Has files written by an application's executors, in so many partitions; if not given, each file is one.
+    """Has files written by an application's executors, in so many partitions; if not given, in four for each core.
 
     What it gives raises UsageError where a worker cannot do that, FailedError where a task failed as often as Spark lets it.
     """
@@ -59,7 +61,7 @@ def _write_files(
         idle = partitions - len(files)
         reporter.say(f"{generated.relation}: {len(files)} files; {idle} of {partitions} partitions have nothing to do")
     with reporter.task(f"generating {generated.relation}", total=len(files)) as task:
-        tasks = context.parallelize(files, partitions or len(files))
+        tasks = context.parallelize(files, partitions or min(len(files), _PARTITIONS_A_CORE * context.defaultParallelism))
         written = _collected(
             tasks.mapPartitions(partial(_write_partition, generated, folder)), lambda: _report_files(task, folder, files)
         )

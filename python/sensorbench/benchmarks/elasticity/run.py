@@ -11,7 +11,7 @@ from sensorbench.benchmarks.elasticity.changes import Change, carry_out, check_c
 from sensorbench.benchmarks.elasticity.clusters import Cluster, ExternalCluster, LabNodes
 from sensorbench.benchmarks.elasticity.scenario import Scenario
 from sensorbench.benchmarks.elasticity.spec import ElasticitySpec, ExternalCommands
-from sensorbench.errors import CancelledError, DiskFullError, EngineError, FailedError, UsageError, message_of
+from sensorbench.errors import UsageError
 from sensorbench.hosts.pool import HostPool
 from sensorbench.lifecycle import Benchmark, Description, RunContext
 from sensorbench.progress import ProgressReporter
@@ -29,7 +29,6 @@ from sensorbench.runner import (
     check_can_share,
     load_generators,
     running_servers,
-    why_server_ended,
 )
 
 
@@ -108,17 +107,7 @@ class ElasticityBenchmark(Benchmark[ElasticityPlan, ElasticityManifest, Elastici
         )
 
     def execute(self, plan: ElasticityPlan, context: RunContext[ElasticityWriter]) -> None:
-        """Loads the data, then carries out one run for each change. An error that has cost the cluster a node says how that node ended."""
-        try:
-            self._execute(plan, context)
-        except (CancelledError, DiskFullError):
-            raise
-        except (EngineError, FailedError) as error:
-            if why := why_server_ended(plan.bench.at_its_url(context.servers)):
-                raise FailedError(f"{message_of(error)}; {why}") from error
-            raise
-
-    def _execute(self, plan: ElasticityPlan, context: RunContext[ElasticityWriter]) -> None:
+        """Loads the data, then carries out one run for each change."""
         spec, bench, cluster = plan.spec, plan.bench, _cluster(plan.spec, context.servers)
         write_load(context.folder, bench.load(context.servers, context.progress, context.owner))
         for number, change in enumerate(spec.changes, start=1):

@@ -20,6 +20,8 @@ InsertOrder = Literal["hashed", "ordered"]
 
 # Classes that are this workload, by their names in old and new versions.
 CLASSES = ("site.ycsb.workloads.CoreWorkload", "com.yahoo.ycsb.workloads.CoreWorkload")
+# The table of all schemas.
+TABLE = "usertable"
 # Keys that YCSB has and that say nothing of the load.
 WITHOUT_MEANING = (
     "columnfamily",
@@ -57,7 +59,7 @@ class CoreWorkload:
     operationcount: int = 0
     insertstart: int = 0
     insertcount: int | None = None
-    table: str = "usertable"
+    table: str = TABLE
     fieldcount: int = 10
     fieldnameprefix: str = "field"
     fieldlength: int = 100
@@ -202,4 +204,6 @@ def _notes(properties: Properties) -> list[str]:
     idle = [key for key in properties if key in WITHOUT_MEANING]
     unknown = [key for key in properties if key not in _KEYS and key not in WITHOUT_MEANING and key != "workload"]
     notes = [f"{', '.join(idle)}: about YCSB's own output or client, without meaning here"] if idle else []
+    if "table" in properties and properties["table"].value != TABLE:
+        notes.append(f"table: not used; records are in the table {TABLE} of the target's namespace")
     return notes + ([f"{', '.join(unknown)}: no keys of the core workload, not used"] if unknown else [])
