@@ -24,9 +24,9 @@ from sensorbench.runner import FeedEnd, LiveFeed, live_jobs
 from sensorbench.runner.jobs import LiveJobs
 from sensorbench.runner.live import CpuPoint
 from tests.browser import dom_of
-from tests.test_tune import NULL, NULL_SPACE
 from tests.conftest import Cli, run_main
 from tests.programs import browser
+from tests.test_tune import NULL, NULL_SPACE
 
 STRESS = ("stress", "--target", "sqlite", "--rates", "200,400", "--records", "300", "--mix", "read=3,write=1", "--no-open")
 SHORT = ("--warmup", "0", "--ramp", "0", "--step-duration", "2s")
@@ -113,8 +113,8 @@ def followed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Followed]:
 @pytest.mark.parametrize(
     ("command", "begun"),
     [
-        (("ycsb", "load", "--target", "sqlite:{tmp}/y.db", "-p", "recordcount=3000"), ["run"]),
-        ((*NULL, "--goal", "p50@50", "--space", "{tmp}/null.toml", "--budget-runs", "2", "--no-open"), ["trials"]),
+        (("ycsb", "load", "--target", "sqlite:{tmp}/y.db", "-p", "recordcount=3000"), ["runs"]),
+        ((*NULL, "--goal", "p50@50", "--space", "{tmp}/null.toml", "--budget-runs", "3", "--no-open"), ["trials"]),
     ],
 )
 def test_other_benchmarks_are_followed_too(command: tuple[str, ...], begun: list[str], tmp_path: Path) -> None:
