@@ -92,7 +92,7 @@ def contents_of(folder: Path, work: Path, *, with_operations: bool) -> Contents:
             continue
         name = path.relative_to(folder).as_posix()
         is_wanted = _KEPT.fullmatch(path.name) or (with_operations and _LOGS.fullmatch(path.name))
-        if _NOT_AGAIN.fullmatch(name) or not is_wanted or (not with_operations and _is_answer_of_change(path)):
+        if _NOT_AGAIN.fullmatch(name) or not is_wanted or (not with_operations and _is_answer_of_change(path, folder)):
             continue
         check_sound(path)
         entries[f"{RESULTS_PART}/{name}"] = (
@@ -134,7 +134,7 @@ def _in_place_of_logs(folder: Path, work: Path) -> Iterator[tuple[str, Content]]
         name = run_folder.relative_to(folder).as_posix()
         place = work / name
         place.mkdir(parents=True)
-        if _is_change(run_folder):
+        if _is_change(run_folder, folder):
             _write_sums_of_change(run, place)
         else:
             write_table(place / SAMPLED_FILE, _sample(log, sampled))
@@ -145,15 +145,16 @@ def _in_place_of_logs(folder: Path, work: Path) -> Iterator[tuple[str, Content]]
         )
 
 
-def _is_change(run_folder: Path) -> bool:
-    """Whether a cluster changed in a run: it lies in `runs/` of results of such changes."""
-    return kind_of(run_folder.parents[1]) == "elasticity"
+def _is_change(run_folder: Path, folder: Path) -> bool:
+    """Whether a cluster changed in a run: it lies in `runs/` of results of such changes. What lies around the folder of all results is not looked at."""
+    results = run_folder.parent.parent
+    return results.is_relative_to(folder) and kind_of(results) == "elasticity"
 
 
-def _is_answer_of_change(path: Path) -> bool:
+def _is_answer_of_change(path: Path, folder: Path) -> bool:
     """Whether a file has the answers of such a run: those on registers are in its history, and no figure follows from the others."""
     of_segments = path.parent.name == SEGMENTS_FOLDER
-    return bool(_ANSWERS.fullmatch(path.name)) and _is_change(path.parents[1] if of_segments else path.parent)
+    return bool(_ANSWERS.fullmatch(path.name)) and _is_change(path.parent.parent if of_segments else path.parent, folder)
 
 
 def _write_sums_of_change(run: RunResult, place: Path) -> None:
@@ -182,7 +183,7 @@ def _fewer_values(folder: Path, work: Path) -> tuple[dict[str, Content], int]:
     """
     references = sorted(folder.rglob(REFERENCE_FILE))
     answers_files = [path for path in sorted(folder.rglob("answers*.parquet")) if _ANSWERS.fullmatch(path.name)]
-    files = [*references, *(path for path in answers_files if not _is_answer_of_change(path))]
+    files = [*references, *(path for path in answers_files if not _is_answer_of_change(path, folder))]
     sizes = [pq.read_table(path, columns=["k", "computed"]) for path in files]
     numbers = [table["k"].to_numpy().astype(np.uint64) for table in sizes]
     values = [_values_of_each(table) for table in sizes]
