@@ -258,7 +258,7 @@ def test_region_servers_of_hbase_that_join_under_load_serve_requests(cli: Cli, g
 
 
 @pytest.mark.cluster
-def test_operations_that_did_not_end_are_found_in_a_bundle(cli: Cli, grown: Path, tmp_path: Path) -> None:
+def test_operations_that_did_not_end_are_found_in_a_bundle_of_hbase(cli: Cli, grown: Path, tmp_path: Path) -> None:
     """The forger fills the second in which clients got least done, and computes the summary again."""
     bundle = tmp_path / "grown.sbz"
     assert cli("bundle", grown, "--out", bundle).exit_code == 0
