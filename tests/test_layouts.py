@@ -112,7 +112,7 @@ def carried_out(
     return summary
 
 
-def check_written(summary: dict[str, Any], layouts: list[Chosen], *, is_slow: bool) -> None:
+def check_written(summary: dict[str, Any], layouts: list[Chosen], *, is_server: bool) -> None:
     """Every question that a layout knows was asked after the writing, and every write was found again."""
     assert summary["answers_equal"] is True
     assert len(summary["result"]["contents"]) == len(layouts)
@@ -121,8 +121,8 @@ def check_written(summary: dict[str, Any], layouts: list[Chosen], *, is_slow: bo
         questions = [
             name for name, operation in layout.operations().items() if not operation.writes and name != "get_written_reading"
         ]
-        # A slow server is asked for some seconds alone.
-        assert contents["queried"] == 25 * len(questions) > 0 or (is_slow and 0 < contents["queried"] < 25 * len(questions))
+        # A server is asked for some seconds alone, in which one that has little of a busy machine gives fewer answers.
+        assert contents["queried"] == 25 * len(questions) > 0 or (is_server and 0 < contents["queried"] < 25 * len(questions))
         assert contents["read_back"] == contents["acknowledged_writes"] > 0
 
 
@@ -149,7 +149,7 @@ def check_writing(cli: Cli, folder: Path, dialect: str) -> None:
             # FerretDB reads whole collections for most questions, and each of many questions is asked here.
             scale, operations = (0.000005, 20) if dialect == "mongodb" else (0.0004, 300)
             found = carried_out(cli, place, chosen, "append_reading", scale=scale, operations=operations, concurrency=concurrency)
-            check_written(found, chosen, is_slow=dialect in {"hbase", "mongodb"})
+            check_written(found, chosen, is_server=dialect in SERVERS)
 
 
 # Their layouts are tested together, with fewer operations.
@@ -170,7 +170,7 @@ def test_layouts_of_clickhouse_and_iotdb_answer_like_duckdb_after_writing(
         "iotdb", "append_reading"
     )
     assert len(layouts) == 4
-    check_written(carried_out(cli, tmp_path, layouts, "append_reading", operations=40), layouts, is_slow=True)
+    check_written(carried_out(cli, tmp_path, layouts, "append_reading", operations=40), layouts, is_server=True)
     # Totals are sums of doubles, which are compared within a tolerance, and null where there is nothing.
     (tmp_path / "totals").mkdir()
     totals = [choice for dialect in TOGETHER for choice in of(dialect, "get_total")]
