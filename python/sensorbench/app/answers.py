@@ -7,7 +7,7 @@ from pathlib import Path
 from sensorbench.app.comparison import run_comparison_and_report, what_was_wrong
 from sensorbench.errors import UsageError
 from sensorbench.progress import ProgressReporter
-from sensorbench.runner import Schedule, Workload, load_experiment, plan_of
+from sensorbench.runner import Schedule, Workload, load_experiment, plan_experiment
 from sensorbench.schemas import load_operations
 
 # How often each read is asked.
@@ -55,6 +55,6 @@ def check_answers(path: Path, progress: ProgressReporter) -> CheckedAnswers:
     )
     with tempfile.TemporaryDirectory(prefix="sensorbench-answers-") as place:
         folder = Path(place) / "results"
-        comparison = plan_of(file.model_copy(update={"workload": workload}), path, folder, progress)
+        comparison = plan_experiment(path, [], folder, progress, file=file.model_copy(update={"workload": workload}))
         summary, _ = run_comparison_and_report(comparison, folder, progress, drop_after=True)
     return CheckedAnswers(len(reads), "" if summary.answers_equal else what_was_wrong(summary.result))

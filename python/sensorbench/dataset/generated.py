@@ -128,7 +128,7 @@ class _FilesProgress:
         self._parts = self._rows = 0
 
     def report_of(self, file: PartsFile) -> Callable[[int, int], None]:
-        """What is told how far one file is. It raises _StoppedError when the file is not needed any more."""
+        """Receives parts and rows of one file so far. Raises _StoppedError when the file is not needed any more."""
         return partial(self._report, file)
 
     def _report(self, file: PartsFile, parts: int, rows: int) -> None:
@@ -156,7 +156,7 @@ def write_files(
         folder: of the dataset; the folders of the files' places must be there.
         files: in the order of their parts.
         threads: how many make the rows.
-        report_of: of each file, what is told its parts and rows so far.
+        report_of: for each file, a function that receives its parts and rows so far.
 
     Raises:
         OSError: a file could not be written.

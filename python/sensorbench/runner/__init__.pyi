@@ -9,7 +9,7 @@ from .client_health import (
 )
 from .comparison import DATA_FOLDER, Comparison, ConnectedComparison, StallTest, ValidatedComparison
 from .drive import run_plan, write_started
-from .experiment_file import ExperimentFile, load_experiment, plan_experiment, plan_of
+from .experiment_file import ExperimentFile, load_experiment, plan_experiment
 from .freshness import FreshnessWatch
 from .generators.options import MAX_GENERATORS, GeneratorOptions
 from .generators.shared_run import GENERATOR
@@ -180,7 +180,6 @@ __all__ = [
     "place_of",
     "placed_on",
     "plan_experiment",
-    "plan_of",
     "plan_operations",
     "planned_operation",
     "planned_operations",

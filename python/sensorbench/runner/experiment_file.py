@@ -127,40 +127,17 @@ def plan_experiment(
     reporter: ProgressReporter,
     sweeps: dict[str, list[str]] | None = None,
     *,
+    file: ExperimentFile | None = None,
     include_outdated: bool = False,
     resources: ServerResources = ServerResources(),
     blocks: BlockOptions = BlockOptions(),
     generators: GeneratorOptions = GeneratorOptions(),
 ) -> Comparison:
-    """The comparison that an experiment file describes, with `key=value` changes laid over it; the rest is as for `plan_of`."""
-    return plan_of(
-        load_experiment(path, changes),
-        path,
-        out,
-        reporter,
-        sweeps,
-        include_outdated=include_outdated,
-        resources=resources,
-        blocks=blocks,
-        generators=generators,
-    )
-
-
-def plan_of(
-    file: ExperimentFile,
-    path: Path,
-    out: Path,
-    reporter: ProgressReporter,
-    sweeps: dict[str, list[str]] | None = None,
-    *,
-    include_outdated: bool = False,
-    resources: ServerResources = ServerResources(),
-    blocks: BlockOptions = BlockOptions(),
-    generators: GeneratorOptions = GeneratorOptions(),
-) -> Comparison:
-    """The comparison of the content of an experiment file, with each target at each choice of the swept factors. Files that it names
-    are relative to it. `resources` and `blocks` come before those of the file; load `generators` share each run.
+    """The comparison that an experiment file describes, with each target at each choice of the swept factors. Files that it names
+    are relative to it. `resources` and `blocks` come before those of the file; load `generators` share each run. `file` is its content where
+    that was read and changed already; else it is read, and `changes` are laid over it.
     """
+    file = file or load_experiment(path, changes)
     folder = path.parent
     operations_path = operations_file(file.operations, folder)
     operations = load_operations(file.operations, folder)

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from sensorbench.compat.ycsb.core_workload import CoreWorkload
+from sensorbench.compat.ycsb.core_workload import TABLE, CoreWorkload
 from sensorbench.errors import UsageError
 from sensorbench.results import engine_plan
 from sensorbench.results.engine_plan import EnginePlan, Pace, ParameterOrigin, PlannedPhase, PlannedSource
@@ -70,7 +70,7 @@ def operation_of(planned: PlannedOperation) -> Operation:
         columns = [Column(name=name, type="text") for name in planned.fields]
         return Operation(title=planned.kind, question=planned.kind, parameters=texts, columns=columns, reference="")
     texts |= dict.fromkeys(planned.fields, "text")
-    return Operation(title=planned.kind, question=planned.kind, parameters=texts, writes="usertable")
+    return Operation(title=planned.kind, question=planned.kind, parameters=texts, writes=TABLE)
 
 
 def driver_schema(workload: CoreWorkload, phase: Phase, schema: Schema) -> DriverSchema:
