@@ -55,7 +55,6 @@ mod schema;
 mod session;
 mod target;
 mod text;
-mod wire;
 mod word;
 
 use sensorbench_driver::{About, Database, Driver, DriverError, Schema, TargetUrl};

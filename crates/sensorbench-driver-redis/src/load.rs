@@ -8,13 +8,13 @@ use std::time::Instant;
 
 use arrow_array::{RecordBatch, RecordBatchReader};
 use sensorbench_dataset::Column;
+use sensorbench_driver::pipeline::{Incoming, Outgoing, Stream};
 use sensorbench_driver::{DriverError, Progress};
 
 use crate::cluster::{Redirection, Topology};
 use crate::reply::{Reply, ReplyReader};
 use crate::schema::Fill;
-use crate::target::{Address, Stream, Target};
-use crate::wire::{Incoming, Outgoing};
+use crate::target::{Address, Target};
 
 /// Bytes of commands that are sent in one go.
 const BATCH_BYTES: usize = 1 << 20;
@@ -150,7 +150,7 @@ impl Pipe {
             address,
             stream,
             outgoing: Outgoing::default(),
-            incoming: Incoming::new(),
+            incoming: Incoming::default(),
             reader: ReplyReader::default(),
             commands: 0,
             rows: 0,

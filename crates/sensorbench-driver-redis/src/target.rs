@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use rustls::ClientConfig;
 use rustls_pki_types::ServerName;
+use sensorbench_driver::pipeline::Stream;
 use sensorbench_driver::{DriverError, Server, TargetUrl, TlsMode};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
@@ -40,11 +41,6 @@ pub struct Address {
     pub host: String,
     pub port: u16,
 }
-
-/// A connection that is logged in: encrypted or not.
-pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
-
-impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
 impl Target {
     pub fn of(url: &TargetUrl, is_cluster: bool) -> Result<Self, DriverError> {

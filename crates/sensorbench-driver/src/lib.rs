@@ -25,6 +25,7 @@ mod null;
 mod numbered;
 mod opened_once;
 mod ownership;
+pub mod pipeline;
 mod progress;
 mod replay;
 mod rows;

@@ -1,16 +1,73 @@
-//! What the library's errors mean, for whoever reads them. `place` is the server as messages name it.
+//! What the errors of the library and of the server mean, for whoever reads them. `place` is the server as messages name it.
 
 use std::error::Error as _;
+use std::fmt;
 
 use sensorbench_driver::{DriverError, SchemaError};
 use tokio_postgres::Error;
 use tokio_postgres::error::SqlState;
 
+/// What the server says instead of an answer.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Refusal {
+    /// `SQLSTATE`.
+    pub code: String,
+    message: String,
+    detail: Option<String>,
+    hint: Option<String>,
+}
+
+impl Refusal {
+    /// Reads the fields of a message: each has a letter and a text that ends with a zero.
+    pub fn of(mut content: &[u8]) -> Self {
+        let mut refusal = Self::default();
+        while let Some((kind, rest)) = content.split_first()
+            && *kind != 0
+        {
+            let end = rest.iter().position(|byte| *byte == 0).unwrap_or(rest.len());
+            let text = String::from_utf8_lossy(&rest[..end]).into_owned();
+            match kind {
+                b'C' => refusal.code = text,
+                b'M' => refusal.message = text,
+                b'D' => refusal.detail = Some(text),
+                b'H' => refusal.hint = Some(text),
+                _ => {}
+            }
+            content = rest.get(end + 1..).unwrap_or_default();
+        }
+        refusal
+    }
+
+    /// What it is to whoever executed the statement at the server at `place`.
+    pub fn error(&self, place: &str) -> DriverError {
+        if is_loss_code(&self.code) { lost_because(place, self) } else { DriverError::Statement(self.to_string()) }
+    }
+
+    /// True when a statement was cancelled, by whomever.
+    pub fn is_cancellation(&self) -> bool {
+        self.code == SqlState::QUERY_CANCELED.code()
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        formatter.write_str(&joined(&self.message, self.detail.as_deref(), self.hint.as_deref()))
+    }
+}
+
+fn joined(message: &str, detail: Option<&str>, hint: Option<&str>) -> String {
+    [Some(message), detail, hint].into_iter().flatten().collect::<Vec<_>>().join("; ")
+}
+
+/// 08 are failures of connections; with 57P the server says that it ends one.
+fn is_loss_code(code: &str) -> bool {
+    code.starts_with("08") || code.starts_with("57P")
+}
+
 /// The server's own words, or the library's with their causes.
 pub fn describe(error: &Error) -> String {
     if let Some(refusal) = error.as_db_error() {
-        let parts = [Some(refusal.message()), refusal.detail(), refusal.hint()];
-        return parts.into_iter().flatten().collect::<Vec<_>>().join("; ");
+        return joined(refusal.message(), refusal.detail(), refusal.hint());
     }
     let mut words = error.to_string();
     let mut cause = error.source();
@@ -23,18 +80,17 @@ pub fn describe(error: &Error) -> String {
 
 /// True when the connection is gone, and not only a statement refused.
 pub fn is_loss(error: &Error) -> bool {
-    // 08 are failures of connections; with 57P the server says that it ends one.
-    error.code().is_none_or(|code| code.code().starts_with("08") || code.code().starts_with("57P"))
-}
-
-/// True when a statement was cancelled, by whomever.
-pub fn is_cancellation(error: &Error) -> bool {
-    error.code() == Some(&SqlState::QUERY_CANCELED)
+    error.code().is_none_or(|code| is_loss_code(code.code()))
 }
 
 /// A connection to the server at `place` that was lost on the way.
 pub fn lost(place: &str, error: &Error) -> DriverError {
-    DriverError::Connection(format!("{place}: the connection was lost: {}; the server's log may tell why", describe(error)))
+    lost_because(place, &describe(error))
+}
+
+/// The same with the reason in words.
+pub fn lost_because(place: &str, reason: &dyn fmt::Display) -> DriverError {
+    DriverError::Connection(format!("{place}: the connection was lost: {reason}; the server's log may tell why"))
 }
 
 /// A statement that the server at `place` refused, unless the connection is gone.

@@ -6,6 +6,8 @@ mod control;
 mod copy;
 pub mod errors;
 mod inserts;
+mod lent;
+mod messages;
 mod numeric;
 mod opener;
 mod password_file;

@@ -41,6 +41,8 @@ pub struct Pool {
     /// What the server calls its connections, which nobody else's are called.
     name: String,
     operations: Arc<[OperationStatement]>,
+    /// Whether there are more operations in flight than connections.
+    shares: bool,
     /// Where connections are kept going and replaced.
     runtime: Handle,
     state: Mutex<State>,
@@ -70,13 +72,15 @@ impl Pool {
         target: Arc<Target>,
         operations: Arc<[OperationStatement]>,
         connections: usize,
+        shares: bool,
     ) -> Result<Arc<Self>, DriverError> {
         let name = format!("{CONTROL}-{:016x}", RandomState::new().hash_one(()));
-        let ready = try_join_all((0..connections).map(|_| Connection::open(&target, &name, &operations))).await?;
+        let ready = try_join_all((0..connections).map(|_| Connection::open(&target, &name, &operations, shares))).await?;
         Ok(Arc::new(Self {
             target,
             name,
             operations,
+            shares,
             runtime: Handle::current(),
             state: Mutex::new(State { ready, ..State::default() }),
             changed: Notify::new(),
@@ -120,10 +124,12 @@ impl Pool {
     }
 
     /// Takes over an operation that nobody waits for any more.
-    pub fn give_up(self: &Arc<Self>, connection: &Arc<Connection>, number: u64, answering: Answering) {
+    pub fn give_up(self: &Arc<Self>, answering: Answering) {
+        let Some((connection, number)) = answering.place() else { return };
+        let connection = connection.clone();
         connection.give_up(number);
         let mut state = self.state();
-        let is_this = |other: &Arc<Connection>| Arc::ptr_eq(other, connection);
+        let is_this = |other: &Arc<Connection>| Arc::ptr_eq(other, &connection);
         if let Some(recovering) = state.recovering.iter().find(|recovering| is_this(&recovering.connection)) {
             // It cannot be sent where the connection was abandoned.
             let _ = recovering.given_up.send(answering);
@@ -132,8 +138,9 @@ impl Pool {
         let (given_up, receiver) = unbounded_channel();
         let _ = given_up.send(answering);
         state.recovering.push(Recovering { connection: connection.clone(), given_up });
-        let (pool, connection) = (Arc::downgrade(self), connection.clone());
-        match state.ready.iter().position(is_this) {
+        let place = state.ready.iter().position(is_this);
+        let pool = Arc::downgrade(self);
+        match place {
             Some(place) => {
                 state.ready.swap_remove(place);
                 self.runtime.spawn(recover(pool, connection, receiver));
@@ -206,7 +213,7 @@ impl State {
 /// Opens a connection, trying until the server takes one or the session is over.
 async fn open_another(pool: Weak<Pool>) {
     while let Some(pool) = pool.upgrade() {
-        match Connection::open(&pool.target, &pool.name, &pool.operations).await {
+        match Connection::open(&pool.target, &pool.name, &pool.operations, pool.shares).await {
             Ok(connection) => return pool.add(connection),
             Err(error) => pool.failed(error),
         }

@@ -1,28 +1,27 @@
 //! Operations prepared on a connection: parameters are bound, and answers read, in binary form.
 
 use std::error::Error as StdError;
-use std::pin::pin;
 
 use bytes::BytesMut;
-use futures::TryStreamExt;
-use postgres_types::{FromSql, IsNull, ToSql, Type as ServerType};
-use sensorbench_driver::{Column, DriverError, Rows, Value, ValueRef};
-use tokio_postgres::{Client, Error, Row, Statement};
+use postgres_types::{IsNull, ToSql, Type as ServerType};
+use sensorbench_driver::{Column, ConversionError, DriverError, Request, Rows, Value, ValueRef};
+use tokio_postgres::{Client, Error, Statement};
 
 use super::errors;
+use super::messages::{Execution, Fields, put_parse};
 use super::target::Target;
 use super::values::{Encoded, Form, Limits};
 use crate::statement::OperationStatement;
 
 /// An operation's statement with the forms of its parameters and columns.
 pub struct Prepared {
-    statement: Statement,
+    execution: Execution,
     /// For each placeholder the parameter that it stands for.
     parameters: Vec<BoundParameter>,
     columns: Vec<AnswerColumn>,
     limits: Limits,
     /// What says that a write can be read, where that is waited for.
-    after_write: Option<Statement>,
+    after_write: Option<Execution>,
 }
 
 struct BoundParameter {
@@ -37,26 +36,30 @@ struct AnswerColumn {
     form: Form,
 }
 
-/// How an answer did not come.
-pub enum Failure {
-    /// The server or the library says so.
-    Library(Error),
-    /// It came and could not be read.
-    Data(DriverError),
-}
-
 impl Prepared {
-    pub async fn of(client: &Client, target: &Target, operation: &OperationStatement) -> Result<Self, DriverError> {
+    /// Has the library find out the types of a statement, and appends what prepares it on the same connection under a name of ours: the library does
+    /// not tell its own. `number` tells the operations of the connection apart.
+    pub async fn of(
+        client: &Client,
+        target: &Target,
+        operation: &OperationStatement,
+        number: usize,
+        preparing: &mut Vec<u8>,
+    ) -> Result<Self, DriverError> {
         let refused = |error| errors::schema_error(&target.place, &operation.path, error);
         let text = target.fresh(&target.dialect.place(&target.namespace, &operation.positional.text));
-        let statement = prepare(client, target, operation, &text).await.map_err(refused)?;
-        let after_write = match target.dialect.after_write(&target.url, &target.namespace, operation) {
-            Some(query) => Some(client.prepare(&query).await.map_err(refused)?),
-            None => None,
-        };
+        let (statement, declared) = prepare(client, target, operation, &text).await.map_err(refused)?;
         let parameters = bound_parameters(target, operation, &statement)?;
         let columns = answer_columns(target, operation, &statement)?;
-        Ok(Self { statement, parameters, columns, limits: target.dialect.limits(), after_write })
+        let name = format!("operation{number}");
+        put_parse(preparing, &name, &text, &declared);
+        let after_write = target.dialect.after_write(&target.url, &target.namespace, operation).map(|query| {
+            let name = format!("after{number}");
+            put_parse(preparing, &name, &query, &[]);
+            Execution::of(&name, 0)
+        });
+        let execution = Execution::of(&name, parameters.len());
+        Ok(Self { execution, parameters, columns, limits: target.dialect.limits(), after_write })
     }
 
     /// Refuses values that the statement's parameters cannot hold.
@@ -70,29 +73,34 @@ impl Prepared {
         Ok(())
     }
 
-    /// Executes the statement and reads its whole answer.
+    /// Appends what executes the statement with values that were checked.
     #[inline]
-    pub async fn answer(&self, client: &Client, values: &[Value], rows: &mut Rows) -> Result<(), Failure> {
-        let bound =
-            self.parameters.iter().map(|parameter| Bound { value: values[parameter.place].as_ref(), form: parameter.form });
-        let mut answer = pin!(client.query_raw(&self.statement, bound).await.map_err(Failure::Library)?);
-        let mut read = Ok(());
-        // What follows a row that cannot be read is awaited, too: only then the connection is free again.
-        while let Some(row) = answer.try_next().await.map_err(Failure::Library)? {
-            read = read.and_then(|()| self.read(&row, rows));
+    pub fn put(&self, request: &Request, bytes: &mut Vec<u8>) {
+        let value = |parameter: &BoundParameter| {
+            parameter.form.encode(request.parameters[parameter.place].as_ref()).unwrap_or(Encoded::Null)
+        };
+        self.execution.put(bytes, self.parameters.iter().map(value));
+        if let Some(after_write) = &self.after_write {
+            after_write.put(bytes, std::iter::empty());
         }
-        if let Some(query) = &self.after_write {
-            client.query(query, &[]).await.map_err(Failure::Library)?;
-        }
-        read.map_err(Failure::Data)
     }
 
+    /// How often the server says that it is ready until the operation is over.
     #[inline]
-    fn read(&self, row: &Row, rows: &mut Rows) -> Result<(), DriverError> {
-        for (number, column) in self.columns.iter().enumerate() {
-            let unreadable = |message: &dyn std::fmt::Display| DriverError::Data(format!("column {}: {message}", column.name));
-            let value = match row.try_get(number).map_err(|error| unreadable(&error))? {
-                Some(Raw(bytes)) => column.form.read(bytes).map_err(|refused| unreadable(&refused))?,
+    pub fn answers(&self) -> usize {
+        if self.after_write.is_some() { 2 } else { 1 }
+    }
+
+    /// Reads a row of the answer.
+    #[inline]
+    pub fn read(&self, mut fields: Fields, rows: &mut Rows) -> Result<(), DriverError> {
+        if fields.count != self.columns.len() {
+            return Err(DriverError::Data(format!("a row has {} columns, not {}", fields.count, self.columns.len())));
+        }
+        for column in &self.columns {
+            let unreadable = |problem: ConversionError| DriverError::Data(format!("column {}: {problem}", column.name));
+            let value = match fields.next_field().map_err(unreadable)? {
+                Some(bytes) => column.form.read(bytes).map_err(unreadable)?,
                 None => ValueRef::Null,
             };
             rows.push(value);
@@ -102,17 +110,22 @@ impl Prepared {
     }
 }
 
-/// Prepares a statement, with the types of its parameters if the dialect has names for them. `QuestDB` is slower at a filter for which it found
-/// out the type itself, and guesses some of them wrong. What is refused so is prepared without.
-async fn prepare(client: &Client, target: &Target, operation: &OperationStatement, text: &str) -> Result<Statement, Error> {
+/// Prepares a statement, with the types of its parameters if the dialect has names for them; with the types that were given. `QuestDB` is slower at a
+/// filter for which it found out the type itself, and guesses some of them wrong. What is refused so is prepared without.
+async fn prepare(
+    client: &Client,
+    target: &Target,
+    operation: &OperationStatement,
+    text: &str,
+) -> Result<(Statement, Vec<u32>), Error> {
     let canonical = operation.positional.parameters.iter().map(|place| operation.parameters[*place].value_type);
     let declared: Vec<ServerType> = canonical.map_while(|canonical| target.dialect.declared(canonical)).collect();
     if !declared.is_empty()
         && let Ok(prepared) = client.prepare_typed(text, &declared).await
     {
-        return Ok(prepared);
+        return Ok((prepared, declared.iter().map(ServerType::oid).collect()));
     }
-    client.prepare(text).await
+    Ok((client.prepare(text).await?, Vec::new()))
 }
 
 fn bound_parameters(
@@ -190,20 +203,5 @@ impl ToSql for Bound<'_> {
     #[inline]
     fn to_sql_checked(&self, server: &ServerType, out: &mut BytesMut) -> Result<IsNull, Box<dyn StdError + Sync + Send>> {
         self.to_sql(server, out)
-    }
-}
-
-/// A value of an answer where it lies in the library's buffer.
-struct Raw<'a>(&'a [u8]);
-
-impl<'a> FromSql<'a> for Raw<'a> {
-    #[inline]
-    fn from_sql(_: &ServerType, bytes: &'a [u8]) -> Result<Self, Box<dyn StdError + Sync + Send>> {
-        Ok(Raw(bytes))
-    }
-
-    /// The form was chosen for the type when the statement was prepared.
-    fn accepts(_: &ServerType) -> bool {
-        true
     }
 }

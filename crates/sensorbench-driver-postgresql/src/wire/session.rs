@@ -1,6 +1,5 @@
 //! Executing operations.
 
-use std::cell::RefCell;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -9,7 +8,7 @@ use std::task::{Context, Poll};
 use futures::future::LocalBoxFuture;
 use sensorbench_driver::{AsyncConnector, AsyncSession, DriverError, Executing, Request};
 
-use super::connection::{Answered, Answering, Connection};
+use super::connection::{Answered, Answering};
 use super::pool::Pool;
 use super::target::Target;
 use crate::statement::OperationStatement;
@@ -28,16 +27,14 @@ impl AsyncConnector for Connector {
     fn connect(&self, concurrency: usize) -> LocalBoxFuture<'_, Result<Box<dyn AsyncSession>, DriverError>> {
         Box::pin(async move {
             let connections = self.target.connections.unwrap_or(concurrency.clamp(1, MAX_CONNECTIONS));
-            let pool = Pool::open(self.target.clone(), self.operations.clone(), connections).await?;
-            Ok(Box::new(PostgresqlSession { pool, spare: RefCell::default() }) as Box<dyn AsyncSession>)
+            let pool = Pool::open(self.target.clone(), self.operations.clone(), connections, concurrency > connections).await?;
+            Ok(Box::new(PostgresqlSession { pool }) as Box<dyn AsyncSession>)
         })
     }
 }
 
 struct PostgresqlSession {
     pool: Arc<Pool>,
-    /// Operations that are over, whose memory is used again.
-    spare: RefCell<Vec<Answering>>,
 }
 
 impl AsyncSession for PostgresqlSession {
@@ -57,9 +54,9 @@ impl PostgresqlSession {
                 return (request, Err(error));
             }
             let outcome;
-            (request, outcome) = InFlight::start(self, connection, request).await;
-            // It was ended by a cancellation that was meant for the operation before it. The server has undone what it did so far,
-            // so it can be executed anew.
+            (request, outcome) = InFlight { pool: &self.pool, answering: Some(connection.start(request)) }.await;
+            // It was ended by a cancellation that was meant for the operation before it, and the server has undone what it did so far; or the connection
+            // had been lost before. So it can be executed anew.
             if !matches!(outcome, Err(DriverError::Cancelled)) {
                 return (request, outcome);
             }
@@ -76,25 +73,9 @@ impl Drop for PostgresqlSession {
 
 /// An operation on a connection. Dropped before its end, it is given up.
 struct InFlight<'a> {
-    session: &'a PostgresqlSession,
-    connection: Arc<Connection>,
-    number: u64,
+    pool: &'a Arc<Pool>,
+    /// None when it ended.
     answering: Option<Answering>,
-}
-
-impl<'a> InFlight<'a> {
-    #[inline]
-    fn start(session: &'a PostgresqlSession, connection: Arc<Connection>, request: Box<Request>) -> Self {
-        let (number, answered) = connection.start(request);
-        let answering = match session.spare.borrow_mut().pop() {
-            Some(mut spare) => {
-                spare.set(answered);
-                spare
-            }
-            None => Answering::new(answered),
-        };
-        Self { session, connection, number, answering: Some(answering) }
-    }
 }
 
 impl Future for InFlight<'_> {
@@ -103,9 +84,9 @@ impl Future for InFlight<'_> {
     #[inline]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context) -> Poll<Self::Output> {
         let answering = self.answering.as_mut().expect("polled until it is ready");
-        let polled = answering.poll(context);
+        let polled = Pin::new(answering).poll(context);
         if polled.is_ready() {
-            self.session.spare.borrow_mut().extend(self.answering.take());
+            self.answering = None;
         }
         polled
     }
@@ -114,7 +95,7 @@ impl Future for InFlight<'_> {
 impl Drop for InFlight<'_> {
     fn drop(&mut self) {
         if let Some(answering) = self.answering.take() {
-            self.session.pool.give_up(&self.connection, self.number, answering);
+            self.pool.give_up(answering);
         }
     }
 }

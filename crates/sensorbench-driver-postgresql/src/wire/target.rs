@@ -3,16 +3,21 @@
 use std::convert::Infallible;
 use std::hash::{BuildHasher, RandomState};
 use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
+use futures::future::{Either, select};
+use sensorbench_driver::pipeline::Stream;
 use sensorbench_driver::{DriverError, Server, TargetUrl, TlsMode};
-use tokio::net::lookup_host;
+use tokio::net::{TcpStream, lookup_host};
 use tokio::time::timeout;
 use tokio_postgres::config::SslMode;
-use tokio_postgres::tls::MakeTlsConnect;
+use tokio_postgres::tls::{MakeTlsConnect, TlsConnect};
 use tokio_postgres::{CancelToken, Client, Config, Connection, Error};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
+use super::lent::{Encrypted, Encrypting, Lent, Loan};
 use super::stream::{Move, PortableStream, connected_to};
 use super::{errors, password_file};
 use crate::dialect::Dialect;
@@ -86,26 +91,56 @@ impl Target {
         config.options(options.trim()).application_name(name);
         let mut refused = None;
         for (host, port) in &self.server.hosts {
-            let opened = timeout(CONNECT_TIMEOUT, self.open_at(host, *port, &config)).await;
-            match opened.unwrap_or_else(|_| Err(self.no_answer(CONNECT_TIMEOUT))) {
+            match self.in_time(self.open_at(host, *port, &config)).await {
                 Ok(opened) => return Ok(opened),
                 Err(error) => refused = Some(error),
             }
         }
-        Err(refused.unwrap_or_else(|| DriverError::Url("the URL names no host".to_owned())))
+        Err(refused.unwrap_or_else(no_host))
     }
 
     async fn open_at(&self, host: &str, port: u16, config: &Config) -> Result<Opened, DriverError> {
+        let (stream, place) = self.stream_to(host, port).await?;
+        let (stream, moved) = PortableStream::of(stream);
+        let logged_in = config.connect_raw(stream, self.encryption(host)).await;
+        let (client, connection) = logged_in.map_err(|error| self.not_connected(&error))?;
+        Ok(Opened { client, connection, moved, place })
+    }
+
+    /// Opens a connection like [`Self::connect`] whose stream the library gives back.
+    pub async fn lend(&self, name: &str) -> Result<Lending, DriverError> {
+        let mut config = self.config.clone();
+        config.application_name(name);
+        let mut refused = None;
+        for (host, port) in &self.server.hosts {
+            match self.in_time(self.lend_at(host, *port, &config)).await {
+                Ok(lending) => return Ok(lending),
+                Err(error) => refused = Some(error),
+            }
+        }
+        Err(refused.unwrap_or_else(no_host))
+    }
+
+    async fn lend_at(&self, host: &str, port: u16, config: &Config) -> Result<Lending, DriverError> {
+        let (stream, place) = self.stream_to(host, port).await?;
+        let plain = Lent::of(stream);
+        let encrypting = Encrypting::by(self.encryption(host));
+        let encrypted = encrypting.encrypted();
+        let logged_in = config.connect_raw(plain.handle(), encrypting).await;
+        let (client, connection) = logged_in.map_err(|error| self.not_connected(&error))?;
+        Ok(Lending { client: Arc::new(client), connection, plain, encrypted, place })
+    }
+
+    async fn in_time<T>(&self, opening: impl Future<Output = Result<T, DriverError>>) -> Result<T, DriverError> {
+        timeout(CONNECT_TIMEOUT, opening).await.unwrap_or_else(|_| Err(self.no_answer(CONNECT_TIMEOUT)))
+    }
+
+    async fn stream_to(&self, host: &str, port: u16) -> Result<(TcpStream, Place), DriverError> {
         let unreached = |error| errors::not_reached(&self.place, &error);
         let mut refused = None;
         for address in lookup_host((host, port)).await.map_err(unreached)? {
             match connected_to(address).await {
-                Ok(stream) => {
-                    let (stream, moved) = PortableStream::of(stream);
-                    let logged_in = config.connect_raw(stream, self.encryption(host)).await;
-                    let (client, connection) = logged_in.map_err(|error| self.not_connected(&error))?;
-                    return Ok(Opened { client, connection, moved, place: Place { host: host.to_owned(), address } });
-                }
+                Ok(stream) => return Ok((stream, Place { host: host.to_owned(), address })),
                 Err(error) => refused = Some(error),
             }
         }
@@ -134,11 +169,6 @@ impl Target {
     }
 
     /// Asks the server to end what a connection executes. That it could not be reached is no error: then the connection is lost, too.
-    pub async fn cancel(&self, token: CancelToken) {
-        let _ = timeout(CONNECT_TIMEOUT, token.cancel_query(self.tls.clone())).await;
-    }
-
-    /// The same of a connection that was opened for another thread.
     pub async fn cancel_at(&self, token: CancelToken, place: &Place) {
         let cancelled = async {
             let stream = connected_to(place.address).await?;
@@ -168,10 +198,53 @@ pub struct Opened {
     pub place: Place,
 }
 
+/// A connection that is logged in, whose stream can be taken from the library.
+pub struct Lending {
+    pub client: Arc<Client>,
+    connection: Connection<Lent<TcpStream>, <Encrypting<Encryption> as TlsConnect<Lent<TcpStream>>>::Stream>,
+    plain: Lent<TcpStream>,
+    encrypted: Encrypted,
+    place: Place,
+}
+
+/// A stream on which somebody is logged in, and how what is executed there is cancelled.
+pub struct Taken {
+    pub stream: Box<dyn Stream>,
+    pub token: CancelToken,
+    pub place: Place,
+}
+
+impl Lending {
+    /// Takes the stream when the library has done something with the client. `server` is named where that fails.
+    pub async fn taken_after<T>(
+        self,
+        work: impl Future<Output = Result<T, DriverError>>,
+        server: &str,
+    ) -> Result<(T, Taken), DriverError> {
+        let Self { client, connection, plain, encrypted, place } = self;
+        let done = match select(pin!(work), pin!(connection)).await {
+            Either::Left((done, _)) => done?,
+            Either::Right((Err(error), _)) => return Err(errors::lost(server, &error)),
+            Either::Right((Ok(()), _)) => return Err(errors::lost_because(server, &"the server closed it")),
+        };
+        let encrypted = encrypted.lock().expect("nothing panics under this lock").take();
+        let stream = match encrypted {
+            Some(loan) => loan.taken(),
+            None => plain.taken(),
+        };
+        let stream = stream.ok_or_else(|| errors::lost_because(server, &"its stream is gone"))?;
+        Ok((done, Taken { stream, token: client.cancel_token(), place }))
+    }
+}
+
 /// Where a connection leads, for a second one that asks the server to end what the first one executes.
 pub struct Place {
     host: String,
     address: SocketAddr,
+}
+
+fn no_host() -> DriverError {
+    DriverError::Url("the URL names no host".to_owned())
 }
 
 /// Takes the password out of PostgreSQL's password file, where nothing else has one. Returns why the file was not read.

@@ -6,7 +6,7 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::target::Stream;
+use super::Stream;
 
 /// Room for bytes that arrive, at first. Small replies touch only its beginning; it grows when an element is longer.
 const ROOM: usize = 64 << 10;
@@ -21,6 +21,9 @@ pub struct Outgoing {
 
 impl Outgoing {
     /// Sends as much as the connection takes; ready when all is sent.
+    ///
+    /// # Errors
+    /// The connection was lost.
     #[inline]
     pub fn poll_send(&mut self, stream: &mut Box<dyn Stream>, context: &mut Context) -> Poll<io::Result<()>> {
         while self.sent < self.bytes.len() {
@@ -34,6 +37,12 @@ impl Outgoing {
         Poll::Ready(Ok(()))
     }
 
+    /// Whether nothing of what waits was sent.
+    #[inline]
+    pub fn is_untouched(&self) -> bool {
+        self.sent == 0
+    }
+
     /// Forgets what was not sent.
     pub fn clear(&mut self) {
         self.bytes.clear();
@@ -42,6 +51,7 @@ impl Outgoing {
 }
 
 /// Bytes that arrived and wait to be read: those from `start` to `end`.
+#[derive(Default)]
 pub struct Incoming {
     bytes: Vec<u8>,
     start: usize,
@@ -49,11 +59,6 @@ pub struct Incoming {
 }
 
 impl Incoming {
-    /// Nothing yet.
-    pub fn new() -> Self {
-        Self { bytes: Vec::new(), start: 0, end: 0 }
-    }
-
     /// What waits to be read.
     #[inline]
     pub fn unread(&self) -> &[u8] {
