@@ -31,11 +31,11 @@ from sensorbench.runner.variants import parse_target
 AIMS = {
     "null_ops_per_s": "at least 8 million, aim 15 million",
     "open_loop_p99_us": "as small as the machine's timer allows",
-    "stall_p999_error": "at most 2 %",
+    "stall_p999_error": "at most 2%",
     "generator_rows_per_s": "at least 20 million",
     "rss_growth_bytes": "flat",
     "first_operation_s": "at most 0.3 s",
-    "capacity_error": "at most 5 %",
+    "capacity_error": "at most 5%",
 }
 # The lab starts them for their benches.
 HTTP_SERVERS = ("influxdb", "victoriametrics", "prometheus", "opentsdb", "clickhouse", "iotdb")

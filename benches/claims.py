@@ -28,11 +28,11 @@ HEAD = """# How often verdicts err: simulation of every claim
 
 Each cell says in percent of {simulations:,} simulations three figures, `null / effect / contrary`. They are how often a claim is (partly) reproduced without a relevant effect,
 how often it is reproduced under the published effect, and how often it is not reproduced under the contrary effect. A claim is decidable (**bold**) where that is at most 5, at least 80 and at
-least 80, and where the published effect is denied in at most 5 %. Columns are the coefficient of variation between runs, and the repetitions. How runs are made up is in
+least 80, and where the published effect is denied in at most 5%. Columns are the coefficient of variation between runs, and the repetitions. How runs are made up is in
 `claims/simulation.py`; the rules are on the [page on claims](../explanation/claims.md). `make bench-claims` writes this page.
 
-- Undecidable at ten repetitions even where runs vary by 5 %: {undecidable}.
-- Denied under the published effect in more than 5 % somewhere in the table, and so not decidable there: {denied}.
+- Undecidable at ten repetitions even where runs vary by 5%: {undecidable}.
+- Denied under the published effect in more than 5% somewhere in the table, and so not decidable there: {denied}.
 - Judged by a function instead of a rule, and so without a row: {in_python}.
 - Blocked by something that is missing, and so without a row: {blocked}.
 

@@ -123,7 +123,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="a quarter of the turns")
     turns = TURNS // 4 if parser.parse_args().quick else TURNS
     table = Table(title="milliseconds a scan", box=None)
-    for column in ("scan", "through the gateway", "Java client", "ratio", "95 % interval"):
+    for column in ("scan", "through the gateway", "Java client", "ratio", "95% interval"):
         table.add_column(column)
     schema = {"create": CREATE, "tables": {"readings": FIELDS}, "operations": [scan.operation for scan in SCANS]}
     chosen = pa.table({"series": pa.array([7])})

@@ -37,7 +37,7 @@ BEFORE = (10, 20, 30, 50, 100)
 SEARCHED = (1.4, 8.0)
 # Gates.
 RATIOS, DEVIATIONS, MARGIN = (1.0, 1.05, 1.1, 1.2), (0.02, 0.05, 0.1), 0.05
-# Variation at which a step of 5 % is promised to be found, and after how many values.
+# Variation at which a step of 5% is promised to be found, and after how many values.
 STEADY, KNOWN = 0.025, 50
 # How far the place of a change may be from where it is.
 MAX_OFF = 3
@@ -210,7 +210,7 @@ permutations at a significance of {SIGNIFICANCE:.1%}. A level needs {MIN_BEFORE}
 
 ## False alarms
 
-Changes found in {COMMITS} results of one level (coefficient of variation 2.5 %), in either direction:
+Changes found in {COMMITS} results of one level (coefficient of variation 2.5%), in either direction:
 
 | noise | false alarms in {COMMITS} results |
 |---|--:|
@@ -238,12 +238,12 @@ variant, repetitions are divided by their geometric mean. Here each repetition c
 `make bench-history ARGS="--real-only"` simulates this part alone.
 
 - *false alarms*: the noise is that of all operations, of which a few vary much more than most.
-- *operations*: how many were repeated three times or more, and how many of them vary by 2.5 % or less.
-- *5 % found*: steps of {STEP:.0%} within {found.within} results; the noise is that of the operations whose variation is nearest to {STEADY:.1%}, scaled to it.
+- *operations*: how many were repeated three times or more, and how many of them vary by 2.5% or less.
+- *5% found*: steps of {STEP:.0%} within {found.within} results; the noise is that of the operations whose variation is nearest to {STEADY:.1%}, scaled to it.
 - *quartiles* of the operations' variations: the step that `history show` calls detectable there, and the share of such steps that is found; the noise is
   that of the operations that vary nearly as much.
 
-| results | operations | false alarms in {COMMITS} | 5 % found | lower quartile | median | upper quartile |
+| results | operations | false alarms in {COMMITS} | 5% found | lower quartile | median | upper quartile |
 |---|--:|--:|--:|--:|--:|--:|
 {real_table(found.real)}
 

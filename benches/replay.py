@@ -44,7 +44,7 @@ COLUMNS = (
     "late because",
     "client CPU",
     "memory: replay",
-    "memory: 1 % of it",
+    "memory: 1% of it",
     "load",
 )
 

@@ -83,7 +83,7 @@ def run_of_r1(message: str = "", **counts: int) -> Any:
 
 
 class LogEvidence(Evidence):
-    """Figures by role and what they are of, each that of three runs, which differ by 0.1 %."""
+    """Figures by role and what they are of, each that of three runs, which differ by 0.1%."""
 
     def __init__(self, figures: Figures, result: ComparisonResult | None = None) -> None:
         roles = {role: role for role, _ in figures}

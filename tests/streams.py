@@ -13,12 +13,12 @@ WRITES = 400
 AGAIN = 20
 WRONG = ("lost", "wrong_winners", "extra", "other_values", "unanswered", "unexamined", "unstable")
 _EXPERIMENT = """
-dataset = "beijing-air-quality"
-scale = 0.001
+dataset = "{dataset}"
+scale = {scale}
 operations = "{operations}"
 {targets}
 [workload]
-mix = {{ insert_reading = 1 }}
+mix = {{ {write} = 1 }}
 schedule = {{ concurrency = 4 }}
 operations = {writes}
 repetitions = 1
@@ -35,7 +35,15 @@ def schemas_with_a_rule(dialect: str) -> list[str]:
 
 
 def check_rules(
-    cli: Cli, folder: Path, targets: Sequence[tuple[str, object]], operations: str = "sensors"
+    cli: Cli,
+    folder: Path,
+    targets: Sequence[tuple[str, object]],
+    operations: str = "sensors",
+    *,
+    write: str = "insert_reading",
+    readings: int = 1,
+    dataset: str = "beijing-air-quality",
+    scale: float = 0.001,
 ) -> dict[str, dict[str, Any]]:
     """Every acknowledged reading is there as the rule of each schema says. Returns the accounts of each variant.
 
@@ -44,11 +52,19 @@ def check_rules(
         folder: where the experiment and its results are written.
         targets: a URL and the name or path of a schema for each variant.
         operations: the operation set.
+        write: the operation that writes.
+        readings: how many readings each write has, for which the schemas have a parameter `batch` if it is not 1.
+        dataset: what is loaded.
+        scale: how much of it.
 
     """
-    entries = "".join(f'[[target]]\nurl = "{url}"\nschema = "{schema}"\n' for url, schema in targets)
+    batch = f"parameters = {{ batch = {readings} }}\n" if readings > 1 else ""
+    entries = "".join(f'[[target]]\nurl = "{url}"\nschema = "{schema}"\n{batch}' for url, schema in targets)
     file = folder / "streams.toml"
-    file.write_text(_EXPERIMENT.format(targets=entries, operations=operations, writes=WRITES), encoding="utf-8")
+    experiment = _EXPERIMENT.format(
+        targets=entries, operations=operations, writes=WRITES, write=write, dataset=dataset, scale=scale
+    )
+    file.write_text(experiment, encoding="utf-8")
     ended = cli("run", file, "--replace", "--no-open", "--out", folder / "out")
     result = json.loads((folder / "out" / "summary.json").read_text(encoding="utf-8"))["result"]
     accounts = {variant: checks["accounting"][0] for variant, checks in result["contents"].items()}
@@ -56,7 +72,7 @@ def check_rules(
     for variant, of_write in accounts.items():
         assert {name: of_write[name] for name in WRONG} == dict.fromkeys(WRONG, 0), (variant, of_write)
         # What a key refuses is an error, which nobody acknowledged.
-        assert of_write["acknowledged"] + of_write["unknown"] == WRITES, variant
-        assert of_write["again"] == AGAIN - of_write["unknown"], variant
+        assert of_write["acknowledged"] + of_write["unknown"] == WRITES * readings, variant
+        assert of_write["again"] == AGAIN * readings - of_write["unknown"], variant
     assert ended.exit_code == 0, ended.err
     return accounts

@@ -65,7 +65,7 @@ def test_intervals_cover_at_their_stated_rate(series: Series, runs: int) -> None
             assert found.low is not None
             assert found.high is not None
             covered += found.low <= truth <= found.high
-        # Of 150 trials at 95 %, fewer than 134 are covered with a probability of 0.0016.
+        # Of 150 trials at 95%, fewer than 134 are covered with a probability of 0.0016.
         assert covered >= 134, f"{series.__name__}, {runs} runs, {metric}: {covered} of {TRIALS}"
 
 
@@ -102,7 +102,7 @@ def test_equal_settings_are_rarely_called_different(series: Series) -> None:
         compare(*(Sample.of_runs(series(generator, 3, 200)) for _ in range(2)), "median", seed=trial).word
         for trial in range(TRIALS)
     )
-    # Of 150 trials at 5 %, more than 15 are false alarms with a probability of 0.006.
+    # Of 150 trials at 5%, more than 15 are false alarms with a probability of 0.006.
     assert words["faster"] + words["slower"] <= 15, words
 
 

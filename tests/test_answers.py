@@ -113,7 +113,7 @@ def test_the_printed_answer_names_statistic_and_unit(
         summary_of(summary, ranked(OPERATIONS[0], *CLEAR), ranked(OPERATIONS[1], *OPEN), stall=stall), tmp_path / "report.html"
     )
     printed = capsys.readouterr().out
-    assert "median response time, 95 % confidence interval; * fastest, or no significant difference from it" in printed
+    assert "median response time, 95% confidence interval; * fastest, or no significant difference from it" in printed
     (line,) = [line for line in printed.splitlines() if line.startswith("Readings of one sensor") and "*" in line]
     assert line.split("*")[1].split()[:2] == ["100", "µs"]
     assert line.count("*") == 1

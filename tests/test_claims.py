@@ -20,7 +20,7 @@ from sensorbench.errors import UsageError
 from sensorbench.results.summary.claims import JudgedClaim
 from tests.given_evidence import GivenEvidence
 
-# Of 200 simulations, more than this are more than 5 % in truth with a probability of 99.9 %: binomial.
+# Of 200 simulations, more than this are more than 5% in truth with a probability of 99.9%: binomial.
 SIMULATIONS = 200
 MOST_FALSE = 22 / SIMULATIONS
 A_OVER_B = "latency(a, q) / latency(b, q)"
@@ -203,7 +203,7 @@ def test_every_claim_was_simulated_with_its_rules_as_they_are() -> None:
     assert stale == [], "make bench-claims"
 
 
-# Of 1,000 simulations, 75 are more than 5 % in truth with a probability above 99.9 %: binomial.
+# Of 1,000 simulations, 75 are more than 5% in truth with a probability above 99.9%: binomial.
 MOST_FALSE_OF_A_THOUSAND = 0.075
 # Several comparisons, one of which contradicts a true claim by chance more often than one alone would, where runs vary much. The table says
 # where, and does not call them decidable there.
@@ -223,7 +223,7 @@ def test_claims_that_are_denied_more_often_than_promised_are_known() -> None:
     assert not [name for name, claim in claims.items() for cell in claim.cells if cell.denied > 0.05 and cell.is_decidable]
 
 
-# Of 300 simulations, 27 are more than 5 % in truth with a probability of 99.9 %: binomial.
+# Of 300 simulations, 27 are more than 5% in truth with a probability of 99.9%: binomial.
 MOST_FALSE_OF_300 = 0.09
 
 

@@ -98,7 +98,7 @@ def test_outputs_are_written_again_with_the_numbers_of_today(tmp_path: Path) -> 
     [
         ("p99   4.1 ms  [4.0, 4.3]", "p99  12.25 s  [9, 11.5]"),
         ("2026-11-25 01:02:03  1,024 rows", "2026-11-26 11:22:33  9 rows"),
-        ("──── 3 %", "──────── 12 %"),
+        ("──── 3%", "──────── 12%"),
     ],
 )
 def test_numbers_units_and_distances_do_not_matter(first: str, second: str) -> None:

@@ -255,7 +255,7 @@ def test_looks_are_those_of_the_repetitions() -> None:
 
 
 def test_a_gate_errs_seldom_and_sees_what_it_says_that_it_can() -> None:
-    # Of 300 sessions, 2.5 % wrong ones are more than 17 with a probability of 0.0005.
+    # Of 300 sessions, 2.5% wrong ones are more than 17 with a probability of 0.0005.
     assert gate_shares(1.0, 0.03, 300, seed=1).slower <= 17 / 300
     assert gate_shares(1.05, 0.03, 300, seed=2).not_slower <= 17 / 300
     assert gate_shares(1.2, 0.05, 100, seed=3).slower >= 0.95

@@ -118,7 +118,7 @@ def test_a_variant_is_refused_alone_with_the_arithmetic() -> None:
 
 
 def test_repetitions_of_one_block_are_resampled_together() -> None:
-    """Starts differ by 20 %, repetitions of one start by nothing: an interval that took each run for itself would be much too narrow."""
+    """Starts differ by 20%, repetitions of one start by nothing: an interval that took each run for itself would be much too narrow."""
     generator = np.random.default_rng(1)
     levels = np.repeat([1.0, 1.25, 1.6], 8)
     runs = [level * generator.uniform(0.99, 1.01, 100) for level in levels]

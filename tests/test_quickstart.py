@@ -23,7 +23,7 @@ def test_quickstart_compares_four_schemas_on_the_real_sample(cli: Cli, tmp_path:
     assert all(ranking["excluded"] is None for ranking in summary["result"]["rankings"])
     assert "all answers were equal" in ended.out
     assert summary["result"]["metric"] == "median"
-    assert "median response time, 95 % confidence interval" in ended.out
+    assert "median response time, 95% confidence interval" in ended.out
     loops = summary["result"]["stall"]["loops"]
     assert loops["closed"]["p99_s"] < loops["open"]["p99_s"]
     (line,) = [line for line in ended.out.splitlines() if line.startswith("Coordinated omission: ")]

@@ -12,7 +12,7 @@ from sensorbench.claims.rules import Ratio
 
 
 def test_boundaries_are_those_that_are_published() -> None:
-    """Five equal looks at 5 %, two-sided: Reboussin, DeMets, Kim and Lan, Controlled Clinical Trials 21, 2000, Pocock's type."""
+    """Five equal looks at 5%, two-sided: Reboussin, DeMets, Kim and Lan, Controlled Clinical Trials 21, 2000, Pocock's type."""
     found = confidences((1, 2, 3, 4, 5), 0.95)
     bounds = [stats.norm.isf((1.0 - confidence) / 2) for confidence in found]
     assert bounds == pytest.approx([2.438, 2.427, 2.410, 2.397, 2.386], abs=6e-4)
@@ -24,7 +24,7 @@ def test_a_single_look_has_the_whole_confidence_and_all_looks_spend_the_whole_er
 
 
 def test_looking_twice_at_few_runs_errs_no_more_often_than_once() -> None:
-    """Student's t at three and at five runs, without an effect: each side errs in at most 2.5 %, and more often without the design."""
+    """Student's t at three and at five runs, without an effect: each side errs in at most 2.5%, and more often without the design."""
     logs = np.random.default_rng(1).normal(size=(40_000, 5))
 
     def errs(levels: tuple[float, ...]) -> float:
@@ -35,7 +35,7 @@ def test_looking_twice_at_few_runs_errs_no_more_often_than_once() -> None:
             above |= t > stats.t.ppf(0.5 + confidence / 2, runs - 1)
         return float(above.mean())
 
-    # The standard error is 0.08 %.
+    # The standard error is 0.08%.
     assert errs(confidences((3, 5), 0.95)) <= 0.028
     assert errs((0.95, 0.95)) > 0.035
 

@@ -495,6 +495,22 @@ def test_what_a_delivery_needs_of_operations_and_schemas_is_said(cli: Cli, tmp_p
     assert "is a write with key and read_by" in ended.err
 
 
+def test_a_marker_is_a_single_reading(cli: Cli, tmp_path: Path) -> None:
+    """Where a write has several readings, markers are refused; where the schema is told to write one, they are found."""
+    experiment = (
+        'dataset = "iot-benchmark:devices=2,sensors=5,steps=200"\noperations = "iot_benchmark"\n'
+        '[[target]]\nurl = "duckdb"\nschema = "by_time"\nparameters = {{ batch = {batch} }}\n'
+        '[workload]\nmix = {{ write_batch = 1 }}\nschedule = {{ rate = 50 }}\nduration = "1s"\nrepetitions = 1\n'
+        "[workload.freshness]\nrate = 5\n"
+    )
+    for batch, code in ((10, 2), (1, 0)):
+        (tmp_path / "markers.toml").write_text(experiment.format(batch=batch), encoding="utf-8")
+        ended = cli("run", tmp_path / "markers.toml", "--out", tmp_path / "out", "--no-open")
+        assert ended.exit_code == code, ended.err
+        if code:
+            assert "writes 10 readings by each write_batch, and a marker is a single one" in ended.err
+
+
 def test_a_rule_for_each_value_of_a_parameter_is_needed(tmp_path: Path) -> None:
     from sensorbench.schemas import load_schema
 

@@ -263,7 +263,7 @@ def test_where_levels_do_not_differ_no_difference_is_reproduced(claim: Claim) ->
         assert verdict == "not tested" if claim.id == "TUN-31" else verdict == "not reproduced"
 
 
-# At ten repetitions, where rounds vary by 10 %: what the paper printed is closer to nothing than that.
+# At ten repetitions, where rounds vary by 10%: what the paper printed is closer to nothing than that.
 UNDECIDABLE = {f"TUN-{number}" for number in (1, 5, 7, 8, 11, 12, 15, 16, 22, 24, 27, 28, 29, 30, 32)}
 
 

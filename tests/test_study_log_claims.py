@@ -113,7 +113,7 @@ def test_a_claim_that_the_paper_contradicts_says_at_which_sizes(claim: str) -> N
     [
         ("LOG-1", 9, 9), ("LOG-2", 3, 3), ("LOG-3", 8, 8), ("LOG-4", 24, 24), ("LOG-5", 25, 25), ("LOG-6", 24, 25), ("LOG-8", 18, 18),
         ("LOG-9", 42, 42), ("LOG-10", 8, 8), ("LOG-11", 2, 2), ("LOG-12", 12, 12), ("LOG-15", 4, 4), ("LOG-16", 8, 8), ("LOG-17", 7, 8),
-        # Equal at 1GB, and by 1.6 % at 6GB once, which is no difference that matters.
+        # Equal at 1GB, and by 1.6% at 6GB once, which is no difference that matters.
         ("LOG-18", 14, 16),
         # The claim that it is best is looked at against each system, which makes 27 cells of 21.
         ("LOG-20", 26, 27), ("LOG-21", 2, 3), ("LOG-36", 2, 2), ("LOG-37", 8, 8), ("LOG-38", 16, 16),
@@ -139,7 +139,7 @@ def test_two_loaders_are_not_compared() -> None:
 
 
 def test_loads_that_were_measured_once_have_the_interval_of_single_loads() -> None:
-    """By the results' own rule, the paper's 7 % at 2GB is no difference, and its ratio of 3.0 at 6GB is one."""
+    """By the results' own rule, the paper's 7% at 2GB is no difference, and its ratio of 3.0 at 6GB is one."""
 
     class Once(LogEvidence):
         def values(self, figure: Any) -> Any:

@@ -86,7 +86,7 @@ def test_readings_of_an_operation_follow_from_the_role() -> None:
     assert [readings(role) for role in ("TV M1", "BA M2", "BA b50", "BA M1", "BA b300")] == [1, 150, 50, 150, 300]
 
 
-# At ten repetitions, where runs vary by 10 %: what the paper printed, or says of two halves, is closer to nothing than that.
+# At ten repetitions, where runs vary by 10%: what the paper printed, or says of two halves, is closer to nothing than that.
 UNDECIDABLE = {"SCH-6", "SCH-15", "SCH-25"}
 
 

@@ -161,7 +161,7 @@ START = {"size": "2", "share": "0.9", "way": "slow"}
 
 
 def test_a_gain_is_found_and_confirmed_while_the_machine_becomes_slower(carry_out: Callable[..., TuneResult]) -> None:
-    """Each measurement takes 10 % longer than the one before: the last trials look worse than the first default."""
+    """Each measurement takes 10% longer than the one before: the last trials look worse than the first default."""
     result = carry_out(lambda at, before: (0.1 + made_up(at)) * 1.1**before, start=START)
     summary = summarise_tune(result)
     found = summary.result
@@ -212,7 +212,7 @@ def test_what_the_search_was_lucky_with_is_no_gain(carry_out: Callable[..., Tune
 
 
 def test_two_alike_are_called_a_gain_no_oftener_than_the_interval_allows() -> None:
-    """A 95 % interval lies below 1 by chance in 2.5 % of confirmations; 4000 of them, 4 standard deviations."""
+    """A 95% interval lies below 1 by chance in 2.5% of confirmations; 4000 of them, 4 standard deviations."""
     random, gains = np.random.default_rng(1), 0
     for _ in range(4000):
         values = np.exp(random.normal(0.0, 0.2, 6))

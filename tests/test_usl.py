@@ -32,7 +32,7 @@ def test_intervals_have_the_parameters_as_often_as_they_say() -> None:
         measured = {nodes: law(nodes, 950.0, 0.06, 0.004) * rng.normal(1.0, 0.02, 20) for nodes in NODES}
         found = fit_usl(measured, seed=trial)
         covered += found.contention.low <= 0.06 <= found.contention.high
-    # Of 60 with 95 % each, 48 or fewer come once in a hundred thousand.
+    # Of 60 with 95% each, 48 or fewer come once in a hundred thousand.
     assert covered > 48
 
 

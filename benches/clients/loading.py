@@ -5,7 +5,7 @@ import json
 import os
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
@@ -14,7 +14,7 @@ import pyarrow as pa
 from benches.clients import tools
 from pyarrow import csv
 
-from sensorbench import _engine
+from sensorbench import _engine, lab
 from sensorbench.results.ownership import Owner, new_id
 
 COLUMNS = [("floor", "integer"), ("zone", "integer"), ("sensor", "text"), ("time", "timestamp"), ("value", "double")]
@@ -24,13 +24,40 @@ FIELDS = [{"name": name, "type": value_type} for name, value_type in COLUMNS]
 
 @dataclass(frozen=True)
 class LoadComparison:
-    """Our rows per second beside those of a tool, turn by turn, and the marks of others."""
+    """Our rows per second beside those of a tool, turn by turn, the marks of others, and what the server needed for a row (µs of CPU time) where
+    that was looked at.
+    """
 
     what: str
     tool: str
     ours: list[float]
     theirs: list[float]
     marks: str = ""
+    our_server_us: list[float] = field(default_factory=list)
+    their_server_us: list[float] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """One load: rows per second, and the CPU time that the server needed for a row (µs)."""
+
+    per_s: float
+    server_us: float
+
+
+class ServerCpu:
+    """The CPU time of a server of the lab."""
+
+    def __init__(self, instance: lab.Instance) -> None:
+        self._instance = instance
+        self._before_s = self._now_s()
+
+    def us_since_start(self, rows: int) -> float:
+        """What it has used for each of some rows since this was made, in µs."""
+        return (self._now_s() - self._before_s) / rows * 1e6
+
+    def _now_s(self) -> float:
+        return sum(float(node["cpu_s"]) for node in lab.status(self._instance)["nodes"])
 
 
 def readings(count: int) -> pa.Table:
@@ -91,6 +118,15 @@ def our_rate(url: str, create: dict[str, Any], table: str, rows: pa.Table) -> fl
         rate = load(target, table, rows)
         require_all(target, table, rows.num_rows)
         return rate
+
+
+def our_load(instance: lab.Instance, url: str, create: dict[str, Any], table: str, rows: pa.Table) -> Loaded:
+    """A load into a table that is made for the rows, at a server of the lab."""
+    with empty(url, create, table) as target:
+        cpu = ServerCpu(instance)
+        loaded = Loaded(load(target, table, rows), cpu.us_since_start(rows.num_rows))
+        require_all(target, table, rows.num_rows)
+        return loaded
 
 
 def rate_of_a_tool(

@@ -32,13 +32,17 @@ def _p99(costs: Iterable[Cost]) -> str:
 def loads(found: Iterable[LoadComparison]) -> Table:
     """How fast rows are loaded."""
     table = Table(title="rows loaded a second", box=None)
-    for column in ("what", "its own tool", "ours", "its own", "ours / its own", "marks"):
+    of_server = ("server's CPU µs a row, ours", "its own")
+    for column in ("what", "its own tool", "ours", "its own", "ours / its own", *of_server, "marks"):
         table.add_column(column)
     for comparison in found:
         rates = [f"{statistics.median(rates):,.0f}" for rates in (comparison.ours, comparison.theirs)]
-        table.add_row(
-            comparison.what, comparison.tool, *rates, f"{_ratio(comparison.ours, comparison.theirs):.2f}", comparison.marks
-        )
+        ratio = f"{_ratio(comparison.ours, comparison.theirs):.2f}"
+        server_us = [
+            f"{statistics.median(needed):.2f}" if needed else "-"
+            for needed in (comparison.our_server_us, comparison.their_server_us)
+        ]
+        table.add_row(comparison.what, comparison.tool, *rates, ratio, *server_us, comparison.marks)
     return table
 
 

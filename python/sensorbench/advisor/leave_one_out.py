@@ -18,7 +18,7 @@ class LeaveOneOut:
     Attributes:
         bundles: how many bundles measured what is needed.
         judged: of these, those in which something that the others recommend was measured, so that it could be judged.
-        held: of these, those in which the recommended layout was within 25 % of the best.
+        held: of these, those in which the recommended layout was within 25% of the best.
 
     """
 

@@ -35,7 +35,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Search:
-    """Where a search begins, how near the two ends of its answer must be (as a ratio, 0.03 for 3 %), how many trials each end needs,
+    """Where a search begins, how near the two ends of its answer must be (as a ratio, 0.03 for 3%), how many trials each end needs,
     and between which rates it stays (without an upper end if `max_per_s` is None).
     """
 

@@ -20,7 +20,7 @@ MIN_SEGMENT = 5
 PERMUTATIONS = 199
 SIGNIFICANCE = 0.01
 # Shuffled blocks are so many times as long as the bootstrap's: by simulation, series with an autocorrelation of 0.7 then show a
-# change that is not there in 4 % of cases, independent ones in 1 %.
+# change that is not there in 4% of cases, independent ones in 1%.
 BLOCK_LENGTHS = 4
 RUNNING_MEDIAN = 21
 # Longer series are averaged down to so many values first: the search is quadratic.

@@ -105,7 +105,7 @@ def detectable(control_deviation: float, level: LookLevels, margin: float) -> fl
         margin: share by which head may be slower.
 
     Returns:
-        As a share: 0.05 for 5 %.
+        As a share: 0.05 for 5%.
 
     """
     error, power = _error(control_deviation, level.runs), t_quantile(level.runs - 1, POWER)
@@ -121,7 +121,7 @@ def decidable_margin(control_deviation: float, level: LookLevels) -> float:
         level: the look that finds it.
 
     Returns:
-        As a share: 0.05 for 5 %.
+        As a share: 0.05 for 5%.
 
     """
     quantiles = t_quantile(level.runs - 1, 0.5 + level.not_slower / 2) + t_quantile(level.runs - 1, POWER)

@@ -20,7 +20,7 @@ _INTERVAL = (2.5, 97.5)
 
 @dataclass(frozen=True)
 class Estimate:
-    """A parameter with its 95 % interval."""
+    """A parameter with its 95% interval."""
 
     value: float
     low: float

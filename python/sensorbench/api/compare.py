@@ -112,7 +112,7 @@ def compare(
         a: what is compared: results, their folder, or `FOLDER:VARIANT` for one of their variants.
         b: what it is compared with, in the same form.
         metric: the figure of the response times: `mean`, `median`, `sd`, `p75`, `p95`, `p99` or `mean_to_p95`; that of `a` if None.
-        margin: ratios within this share of 1 are equivalent; 0.05 is 5 %.
+        margin: ratios within this share of 1 are equivalent; 0.05 is 5%.
         force: whether results of different datasets or workloads are set side by side, without verdicts.
 
     Returns:

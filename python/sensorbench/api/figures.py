@@ -18,7 +18,7 @@ class Figure:
         value_s: the figure, in s.
         low_s: lower end of its confidence interval, in s; None where there is none.
         high_s: upper end of its confidence interval, in s; None where there is none.
-        confidence: of the interval: 0.95 for 95 %; None where there is none.
+        confidence: of the interval: 0.95 for 95%; None where there is none.
         repetitions: from how many runs it is.
         is_fastest: whether the variant is the fastest at this operation, or not known to be slower than the fastest, by the metric
             that ranks; None for other metrics, and where nothing is ranked because answers differ.

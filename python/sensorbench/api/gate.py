@@ -38,7 +38,7 @@ def gate(
         base_server_settings: settings of the server of base, which the lab starts.
         head_server_settings: settings of the server of head, which the lab starts.
         changes: keys of the file that are changed for both sides, with their values: `{"workload.duration": "5s"}`.
-        margin: the share by which head may be slower; 0.05 is 5 %.
+        margin: the share by which head may be slower; 0.05 is 5%.
         repetitions: of each side, at most.
         budget: how long it may take, loading included: `"10m"`.
         out: the folder for the results, which must be empty or not there; a new one below `results/` if None.

@@ -38,7 +38,7 @@ class ComparedOperation:
         ratio: `a_s / b_s`; below 1, `a` is faster.
         low: lower end of the ratio's confidence interval; None where there is none.
         high: upper end of the ratio's confidence interval; None where there is none.
-        confidence: of the interval, 0.95 for 95 %.
+        confidence: of the interval, 0.95 for 95%.
         reason: why that is the verdict; None where there is none.
 
     """

@@ -1,6 +1,6 @@
 """Rules of judgement, as `claims.toml` states them: what a measurement must show so that a claim counts as reproduced.
 
-Each rule has a null, at which it says "reproduced" or "partly reproduced" in at most 5 % of all cases, and a contrary, at which it says "not
+Each rule has a null, at which it says "reproduced" or "partly reproduced" in at most 5% of all cases, and a contrary, at which it says "not
 reproduced"; `simulation.py` holds it to that. A rule is about figures with an interval (`intervals.py`), and judges the interval: a wide one is
 never an agreement.
 

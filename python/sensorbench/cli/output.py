@@ -57,7 +57,7 @@ def print_outcome(summary: ComparisonSummary, page: Path) -> None:
     screen.print()
     screen.print(answer.headline(summary), style="bold")
     screen.print(
-        f"{formatting.metric(summary.result.metric)} response time, 95 % confidence interval; * fastest, or no significant difference from it"
+        f"{formatting.metric(summary.result.metric)} response time, 95% confidence interval; * fastest, or no significant difference from it"
     )
     screen.print(_figures(summary) if len(summary.variants) <= MAX_COLUMNS else _winners(summary))
     for line in open_operations(summary):

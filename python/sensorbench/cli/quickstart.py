@@ -30,7 +30,7 @@ def quickstart(out: Out = None, dry_run: DryRun = False, no_open: NoOpen = False
         show_dry_run(dry_run_study(require_study("iot"), options.model_copy(update={"scale": 1.0}), out, reporter), as_json=json)
         return
     planned = plan_study(require_study("iot"), options, out, reporter)[0].comparison
-    # The paper's figure leaves out the slowest 5 %, which users wait for, too: the study keeps it, whoever meets sensorbench first does not.
+    # The paper's figure leaves out the slowest 5%, which users wait for, too: the study keeps it, whoever meets sensorbench first does not.
     comparison = replace(planned, metric="median", stall=STALL)
     reporter.say(f"quickstart: {comparison.dataset.describe().title}; variants: {len(comparison.variants)}, results go to {out}")
     show = printer(print_outcome, as_json=json)

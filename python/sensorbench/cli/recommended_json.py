@@ -45,7 +45,7 @@ class JsonDistance(TypedDict):
 
 
 class JsonCheck(TypedDict):
-    """The leave-one-bundle-out check; `held` of `judged` bundles that were left out had the recommended layout within 25 % of the best."""
+    """The leave-one-bundle-out check; `held` of `judged` bundles that were left out had the recommended layout within 25% of the best."""
 
     bundles: int
     judged: int

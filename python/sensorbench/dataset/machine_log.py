@@ -64,7 +64,7 @@ def _split(records: float, *bounds: tuple[float, float]) -> list[Band]:
 
 
 def _first_piece(size: str, records: int) -> Piece:
-    """19 % lie below zero; 1 % are values of machines that start; the rest lies below 16.16, none from there to 16.72."""
+    """19% lie below zero; 1% are values of machines that start; the rest lies below 16.16, none from there to 16.72."""
     starting = _split(IN_2_TO_7 - IN_2_5_TO_3, (2.0, 2.5), (3.0, 7.0))
     around_r3 = _split(IN_15_53_TO_15_81 - IN_15_6_TO_15_7, (15.53, 15.6), (15.7, 15.75), (15.75, 15.81))
     above_r4 = IN_15_75_TO_16_2[size] - around_r3[2].records
@@ -150,7 +150,7 @@ def generate(size: str, out: Path, seed: int, scale: float, write: WriteFiles) -
         notes=[
             "A smaller size is the beginning of a larger one; a smaller scale has the first sensors of a larger one, over the same span.",
             "The numbers of records in the study's seven ranges of values are its own. How values are spread within and between them, machines, times and "
-            "durations are made up; that 19 % of the first piece lies outside all ranges is known, that it lies below zero is not.",
+            "durations are made up; that 19% of the first piece lies outside all ranges is known, that it lies below zero is not.",
         ],
     )
     return writer.finish(description)

@@ -143,7 +143,7 @@ class TsbsParameters:
     def span_of(self, devices: str) -> str:
         """How much there is, in words: 100 hosts every 10s for 3d."""
         span = f"{self.devices:,} {devices} every {shown_length(self.interval)} for {shown_length(self.duration)}"
-        return f"{span}, {self.churn * 100:g} % of them replaced in each {shown_length(self.period)}" if self.churn else span
+        return f"{span}, {self.churn * 100:g}% of them replaced in each {shown_length(self.period)}" if self.churn else span
 
     def epochs_at(self, scale: float) -> int:
         """How many of the epochs there are at a scale. Raises UsageError where none is left."""

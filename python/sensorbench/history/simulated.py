@@ -42,9 +42,9 @@ class RealSimulation(BaseModel):
     machine: str
     cells: int = Field(description="Operations of variants that were repeated three times or more.")
     repetitions: int = Field(description="Of all cells.")
-    steady: int = Field(description="Cells that vary by 2.5 % or less.")
+    steady: int = Field(description="Cells that vary by 2.5% or less.")
     false_alarms_per_100: float
-    found: float = Field(description="Share of 5 % steps found within five values where such noise is scaled to 2.5 %.")
+    found: float = Field(description="Share of 5% steps found within five values where such noise is scaled to 2.5%.")
     steps: list[SimulatedStep] = Field(description="At the quartiles of the cells' variations.")
     gate_slower: float = Field(description="Share of gates that find a slowdown at the median variation where there is none.")
     gate_detectable: float = Field(description="The slowdown that a gate calls detectable at the median variation.")
@@ -60,7 +60,7 @@ class SimulatedHistories(BaseModel):
     within: int
     power: float
     false_alarms_per_100: dict[str, float] = Field(description="By how the noise is distributed.")
-    found: dict[str, float] = Field(description="Share of 5 % steps found within five values, by the coefficient of variation.")
+    found: dict[str, float] = Field(description="Share of 5% steps found within five values, by the coefficient of variation.")
     smallest: list[SimulatedPower]
     real: list[RealSimulation] = Field(default=[], description="With the variation of stored results.")
 
@@ -79,7 +79,7 @@ def detectable_step(variation: float, before: int) -> float | None:
         before: how many values the level has.
 
     Returns:
-        As a share: 0.05 for 5 %. None where the level is shorter than those that were simulated.
+        As a share: 0.05 for 5%. None where the level is shorter than those that were simulated.
 
     """
     known = [power for power in simulated_histories().smallest if power.before <= before]

@@ -71,13 +71,18 @@ def _checked(title: str, checks_by_variant: dict[str, AnswerChecks]) -> Text | N
         for name, checks in named
         if checks.unanswered
     )
+    not_reached = "".join(
+        f" {name}: {checks.not_reached:,} more were planned and not asked, for want of time."
+        for name, checks in named
+        if checks.not_reached
+    )
     read_back = "".join(f" {name}: {_read_back(checks)}." for name, checks in named if checks.read_back)
     problems = [
         Piece(f"{name}, {problem.operation} {problem.parameters}: {problem.problem}", "bad block")
         for name, checks in named
         for problem in checks.problems
     ]
-    return Text([f"{title}: {gave}.{unanswered}{read_back}", *problems])
+    return Text([f"{title}: {gave}.{unanswered}{not_reached}{read_back}", *problems])
 
 
 def _gave(checks: AnswerChecks) -> str:

@@ -90,7 +90,7 @@ def _scalability(result: ElasticityFigures) -> Section | None:
     blocks: list[Block] = [
         Text(
             f"From {scalability.from_nodes} to {scalability.to_nodes} nodes, with data and load in proportion, sets take "
-            f"{abs(scalability.scalability) * 100:.1f} % {'more' if scalability.scalability > 0 else 'less'} time.",
+            f"{abs(scalability.scalability) * 100:.1f}% {'more' if scalability.scalability > 0 else 'less'} time.",
             "headline",
         )
         for scalability in result.scalability
@@ -101,7 +101,7 @@ def _scalability(result: ElasticityFigures) -> Section | None:
             peak = f"{formatting.significant(law.peak_nodes)} nodes"
         reached = ", ".join(f"{formatting.count(per_s)}/s on {nodes}" for nodes, per_s in law.reached_per_s.items())
         note = (
-            f"The universal scalability law (Gunther 2008), fitted to {reached} nodes. The intervals (95 %) are those of the measurements; "
+            f"The universal scalability law (Gunther 2008), fitted to {reached} nodes. The intervals (95%) are those of the measurements; "
             "they do not say whether the law holds."
         )
         facts = [

@@ -90,8 +90,8 @@ def interval(low: float | None, high: float | None, confidence: float | None) ->
 
 
 def percent(share: float) -> str:
-    """A share: 0.12 %."""
-    return f"{share * 100:.3g} %"
+    """A share: 0.12%."""
+    return f"{share * 100:.3g}%"
 
 
 def of_kind(value: Any, kind: str) -> str:

@@ -68,7 +68,7 @@ def history_page(series: Sequence[HistorySeries], store: Path) -> Page:
 
 
 def change_words(change: HistoryChange) -> str:
-    """How large a change is, in words: 12 % slower (9 to 15 %)."""
+    """How large a change is, in words: 12% slower (9 to 15%)."""
     share = formatting.percent(abs(change.ratio - 1.0))
     if change.low is None or change.high is None:
         return f"{share} {change.direction}"
@@ -89,7 +89,7 @@ def _version_words(change: VersionChange) -> str:
 
 
 def doctor_words(doctor: DoctorFigures) -> str:
-    """The doctor's figures that are known: timer lag 62 µs, A/A variation 2.1 %."""
+    """The doctor's figures that are known: timer lag 62 µs, A/A variation 2.1%."""
     known = {name: value for name in _DOCTOR if (value := getattr(doctor, name)) is not None}
     return ", ".join(f"{_DOCTOR[name][0]} {_DOCTOR[name][1](value)}" for name, value in known.items())
 

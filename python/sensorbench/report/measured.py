@@ -369,7 +369,7 @@ def client_health(summary: ComparisonSummary) -> Section:
 
 
 def _health(of: ClientHealth) -> list[Line]:
-    cpu = None if of.client_cpu is None else f"{of.client_cpu * 100:.0f} %"
+    cpu = None if of.client_cpu is None else f"{of.client_cpu * 100:.0f}%"
     if cpu and of.client_cpu_is_shared_with_database:
         cpu += ", database included"
     drift = None if of.clock_drift is None else f"{of.clock_drift:.1e}"

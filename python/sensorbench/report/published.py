@@ -7,7 +7,7 @@ from sensorbench.results.page import Block, Columns, Details, Heading, Items, Li
 from sensorbench.results.summary.published import PublishedCell, PublishedTable
 
 _HOW_TO_READ = (
-    "Each cell has the printed value, then what was measured here in its place, then measured over printed, with its 95 % interval where "
+    "Each cell has the printed value, then what was measured here in its place, then measured over printed, with its 95% interval where "
     "enough runs give one. The paper had another machine, other "
     "versions and often other amounts of data: a ratio of absolute values says how far apart the two are, and nothing about who is right. "
     "Where a column is a ratio between two systems (in italics, computed from the printed values), the machine cancels in part: its last line "

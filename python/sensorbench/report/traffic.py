@@ -279,7 +279,7 @@ def _parameters(description: TrafficDescription) -> Table:
             ("type", "label"),
             ("distinct values", "whole"),
             ("most frequent value", "share"),
-            ("most frequent 1 % of the values", "share"),
+            ("most frequent 1% of the values", "share"),
         ],
         [
             [each.template, f"${each.position}", each.type, each.values, each.top_share, each.top_percent_share]

@@ -15,7 +15,7 @@ _FITTED, _RECORDED = "what the experiment sends", "second half of the trace"
 _NAMES = {"mix": "Mix", "skew": "Skew of parameters", "burstiness": "Burstiness"}
 _HOW = (
     "The experiment is fitted to the first half of the trace, by time. What it sends is compared with the second half. A check holds where no "
-    "difference is above 5 %. It is undecided where chance alone explains what is beyond that, with a probability of 1 %."
+    "difference is above 5%. It is undecided where chance alone explains what is beyond that, with a probability of 1%."
 )
 
 
@@ -67,7 +67,7 @@ def not_holding(fit: TrafficFit) -> list[Check]:
 def holdout_answer(fit: TrafficFit) -> str:
     """In a sentence, whether the fit holds."""
     if fit.holds:
-        return "The fit holds: mix, skew and burstiness of the second half are within 5 % of what the experiment sends."
+        return "The fit holds: mix, skew and burstiness of the second half are within 5% of what the experiment sends."
     said = [
         f"{_NAMES[check.name].lower()} {'is undecided' if check.verdict == 'undecided' else check.verdict}"
         for check in fit.checks

@@ -19,7 +19,7 @@ COLUMNS = ("phase", "operation", "k", "outcome", "intended_start_ns", "end_ns")
 
 # Values that tables are compared with have their types: of others pyarrow finds out what they are, which takes longer than comparing.
 SERVED = pa.array(["ok", "timeout"], pa.string())
-# Latencies are counted by their first 10 binary digits, so that they are known to within 0.05 %.
+# Latencies are counted by their first 10 binary digits, so that they are known to within 0.05%.
 _DIGITS = 10
 
 

@@ -85,7 +85,7 @@ class ParameterSkew(_Part):
     values: int = Field(description="Distinct values.")
     top_share: float = Field(description="Executions with the most frequent value.")
     top_percent_share: float = Field(
-        description="Executions with one of the most frequent 1 % of the values (at least one value)."
+        description="Executions with one of the most frequent 1% of the values (at least one value)."
     )
     curve: list[SkewPoint] = Field(default=[], description="For 1, 10, 100, … of the most frequent values, and for all.")
 

@@ -96,7 +96,7 @@ class Compared(_Part):
     fitted: float
     recorded: float
     difference: float
-    chance: float = Field(description="A difference that chance alone exceeds in 1 % of the cases.")
+    chance: float = Field(description="A difference that chance alone exceeds in 1% of the cases.")
     verdict: Verdict
 
 

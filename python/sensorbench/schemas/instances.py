@@ -109,7 +109,7 @@ def _instance(operation: Operation, instance: OperationInstance, sources: list[s
 
 
 def _percent(share: float) -> str:
-    return f"{share * 100:.3g} %"
+    return f"{share * 100:.3g}%"
 
 
 def _json(value: object) -> object:

@@ -9,7 +9,7 @@ from sensorbench.schemas.time_buckets import READINGS_A_ROW_IN, ROWS, SamplingIn
 MAX_ROUNDING = 0.05
 # From so many multiples on, rounding is less than that.
 _MIN_MULTIPLES = 10
-# The largest row that a server reports, over the one that is meant. Cassandra counts sizes in buckets that grow by 20 % and reports the upper end;
+# The largest row that a server reports, over the one that is meant. Cassandra counts sizes in buckets that grow by 20% and reports the upper end;
 # the rest is for what the schema's figure of a reading does not know.
 WIDEST_OVER_MEANT = (0.85, 1.35)
 

@@ -233,6 +233,7 @@ def check_contents(
         queried=answered,
         # Questions that failed, such as those that take longer than a layout lets them.
         unanswered=failed,
+        not_reached=REFERENCE_SAMPLE * len(names) - answered - failed,
         wrong=len(problems),
         problems=problems,
         acknowledged_writes=written.acknowledged_count,

@@ -11,7 +11,7 @@ from sensorbench.runner import READ as READ_REGISTER
 from sensorbench.runner import WRITE as WRITE_REGISTER
 from sensorbench.runner import TargetSpec
 
-# One request of the study: an article is read, and with 20 % a character is appended to it.
+# One request of the study: an article is read, and with 20% a character is appended to it.
 REQUESTS = {"read_article": 80.0, "append_character": 20.0}
 # Beside a hundred requests so many operations on registers, whose history says whether anything was lost or stale.
 REGISTERS = {WRITE_REGISTER: 5.0, READ_REGISTER: 5.0}

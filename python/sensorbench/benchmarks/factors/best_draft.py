@@ -1,6 +1,6 @@
 """The study's own draft: of each part that offers one, the level that is significantly better than the default.
 
-The objective: the response time within which 99 % of all arrivals succeeded (s), at the highest rate of the part's
+The objective: the response time within which 99% of all arrivals succeeded (s), at the highest rate of the part's
 first load. A level is better when the interval of its ratio to the default, round by round, lies below 1. Settings of different parts
 are put together as if they did not depend on one another; whether they do, the drafts without one setting each show.
 """

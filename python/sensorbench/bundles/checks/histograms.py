@@ -15,7 +15,7 @@ from sensorbench.results.latency_blocks import SERVED
 from sensorbench.results.manifest import MEASURE
 
 LATENCIES = "latencies"
-# Histograms have three significant digits; block sums of long runs, bins of 0.1 %.
+# Histograms have three significant digits; block sums of long runs, bins of 0.1%.
 _DIGITS = 0.003
 _QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999, "max": 1.0}
 

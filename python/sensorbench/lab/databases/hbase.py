@@ -78,7 +78,7 @@ class Hbase(LabCluster):
     )
 
     memory_rule = (
-        "half for the heap of the region server (jvm.heap), of which HBase gives 40 % to its block cache and 40 % to memstores; "
+        "half for the heap of the region server (jvm.heap), of which HBase gives 40% to its block cache and 40% to memstores; "
         "256 MB for the gateway, an eighth where that is less; the rest is the system's cache of its files"
     )
 

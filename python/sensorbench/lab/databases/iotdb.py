@@ -92,7 +92,7 @@ class Iotdb(LabDatabase):
     )
 
     memory_rule = (
-        "half for the heap of the data node (jvm.heap), of which IoTDB gives 30 % each to writes and queries, and at most a quarter for its "
+        "half for the heap of the data node (jvm.heap), of which IoTDB gives 30% each to writes and queries, and at most a quarter for its "
         "buffers outside the heap (jvm.direct_memory). The config node has 256 MB (jvm.coordinator_heap), or an eighth where that is less. "
         "The rest is for the system's cache of its files"
     )

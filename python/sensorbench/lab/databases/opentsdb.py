@@ -52,7 +52,7 @@ class Opentsdb(LabDatabase):
     )
 
     memory_rule = (
-        "half for the heap of the region server (jvm.heap), of which HBase gives 40 % to its block cache and 40 % to memstores; "
+        "half for the heap of the region server (jvm.heap), of which HBase gives 40% to its block cache and 40% to memstores; "
         "a quarter for OpenTSDB's daemon (jvm.tsd_heap); the rest is the system's cache of HBase's files"
     )
 

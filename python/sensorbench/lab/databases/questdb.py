@@ -72,7 +72,7 @@ class Questdb(LabDatabase):
     )
 
     memory_rule = (
-        "a quarter for the Java heap, 512 MB at most, and 90 % in all (ram.usage.limit.bytes, QuestDB's own share of a machine); "
+        "a quarter for the Java heap, 512 MB at most, and 90% in all (ram.usage.limit.bytes, QuestDB's own share of a machine); "
         "the rest is the system's cache, in which its files are mapped"
     )
 

@@ -37,7 +37,7 @@ class Redis(LabDatabase):
     runs_on_hosts = True
     load_tools = (Pipe(),)
 
-    memory_rule = "80 % for data (maxmemory), and no eviction: a write that does not fit is refused; the rest is for buffers and fragmentation"
+    memory_rule = "80% for data (maxmemory), and no eviction: a write that does not fit is refused; the rest is for buffers and fragmentation"
 
     def memory_settings(self, memory_bytes: int) -> dict[str, str]:
         """The most that data may take."""

@@ -42,7 +42,7 @@ class Victoriametrics(LabDatabase):
         ),
     )
 
-    memory_rule = "60 % for its caches (memory.allowedBytes), as it takes by itself of a machine's memory; the rest is the system's cache of its files"
+    memory_rule = "60% for its caches (memory.allowedBytes), as it takes by itself of a machine's memory; the rest is the system's cache of its files"
 
     def memory_settings(self, memory_bytes: int) -> dict[str, str]:
         """Its caches."""

@@ -297,7 +297,7 @@ function curve(lines) {
   const y = (value) => height - bottom - (height - bottom - 10) * (Math.log10(value) - low) / Math.max(high - low, 1e-9);
   const drawing = svg("svg", { class: "curve", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": "Latency by share of operations" });
   for (const share of [0, 0.5, 0.9, 0.99, 0.999, 0.9999]) {
-    drawing.append(svg("line", { x1: x(share), x2: x(share), y1: 10, y2: height - bottom }), svg("text", { x: x(share), y: height - 14, "text-anchor": "middle" }, `${+(share * 100).toFixed(2)} %`));
+    drawing.append(svg("line", { x1: x(share), x2: x(share), y1: 10, y2: height - bottom }), svg("text", { x: x(share), y: height - 14, "text-anchor": "middle" }, `${+(share * 100).toFixed(2)}%`));
   }
   const powers = Array.from({ length: Math.floor(high) - Math.ceil(low) + 1 }, (_, number) => 10 ** (Math.ceil(low) + number));
   for (const value of powers.length > 1 ? powers : [10 ** low, 10 ** ((low + high) / 2), 10 ** high]) {
@@ -310,7 +310,7 @@ function curve(lines) {
   });
   return el("figure", {}, el("div", { class: "scroll" }, drawing),
     el("ul", { class: "keys" }, lines.map(([name], number) => el("li", {}, el("i", { style: `background:${COLOURS[number % COLOURS.length]}` }), name))),
-    el("p", { class: "how" }, el("strong", {}, "How to read this:"), " at 99 %, the latency that 99 of 100 operations did not exceed; both axes are logarithmic. Further to the right are rarer operations."));
+    el("p", { class: "how" }, el("strong", {}, "How to read this:"), " at 99%, the latency that 99 of 100 operations did not exceed; both axes are logarithmic. Further to the right are rarer operations."));
 }
 
 function head(title, about) {

@@ -177,7 +177,7 @@ class Scalability(SummaryPart):
 
 
 class LawEstimate(SummaryPart):
-    """A parameter with its confidence interval (95 %)."""
+    """A parameter with its confidence interval (95%)."""
 
     value: float
     low: float

@@ -24,7 +24,7 @@ class PublishedCell(SummaryPart):
     value: float | None = Field(description="The printed value in s, bytes, per second or as it is; null for what is no number.")
     measured: float | None = None
     low: float | None = Field(
-        default=None, description="Lower end of the 95 % interval of the measured value; null where there is none."
+        default=None, description="Lower end of the 95% interval of the measured value; null where there is none."
     )
     high: float | None = Field(default=None, description="Its upper end.")
     ratio: float | None = Field(default=None, description="Measured over printed.")

@@ -68,7 +68,7 @@ class ReplayFigures(SummaryPart):
         description="Statements that started more than 1 ms after their intended start, for whatever reason."
     )
     late_because: Literal["nobody", "replayer", "target"] = Field(
-        description="Who made starts late, where more than 1 % of them were: the replayer where the p99 of its own lag is above 1 ms and half of that of all statements, else the target."
+        description="Who made starts late, where more than 1% of them were: the replayer where the p99 of its own lag is above 1 ms and half of that of all statements, else the target."
     )
     templates: list[ReplayedTemplate]
     answers: list[ComparedAnswers] | None = Field(description="Answers at two targets; null where there was one alone.")

@@ -46,7 +46,7 @@ def _section(scenario: str, evidence: Evidence, operation: str) -> Section:
     return Section(
         f"Typed values against batches, one to one: {scenario}",
         "As in the paper's appendices A.1 and A.2: each row has a typed layout and the layout with batches of 150 readings that has the same metadata, "
-        "or rows of the same width. The ratio is that of batches to typed values, with its 95 % interval. A batch has 150 readings: throughput is in "
+        "or rows of the same width. The ratio is that of batches to typed values, with its 95% interval. A batch has 150 readings: throughput is in "
         "operations, and written readings have a row of their own.",
         [
             Column("layout"),

@@ -40,7 +40,7 @@ def _table(candidates: Sequence[Candidate]) -> Section:
         "The six use cases of the source: what it advises, and the best layout here, of each system by itself. The score is "
         "readings written per second where writes are high, ranges read a second where reads are high, and the geometric mean "
         "of both where both are. Where the newest readings are needed at once, only layouts whose writes carry one reading "
-        "qualify. The last columns say how many times the score of the paper's layout the best one has, with the 95 % "
+        "qualify. The last columns say how many times the score of the paper's layout the best one has, with the 95% "
         "interval, and the place of the paper's among those that qualify, where it was measured.",
         [
             Column("use case"),

@@ -11,7 +11,7 @@ Numbers = NDArray[np.float64]
 # The sum of a Zipf distribution's first terms is exact; of the others it is an integral.
 _EXACT_TERMS = 20_000
 _MIN_EXPONENT, _MAX_EXPONENT = 0.02, 4.0
-# Kolmogorov's and Smirnov's distance that chance exceeds in 5 % and in 1 % of the cases, times the root of the number of values.
+# Kolmogorov's and Smirnov's distance that chance exceeds in 5% and in 1% of the cases, times the root of the number of values.
 KOLMOGOROV_5, KOLMOGOROV_1 = 1.358, 1.628
 
 
