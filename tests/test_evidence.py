@@ -186,6 +186,16 @@ def test_results_become_a_bundle_that_is_verified_and_small(
     assert run.measure("small", entry, work) == made
 
 
+def test_results_whose_answers_differ_are_no_evidence(
+    study_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    different = run.summary_at(study_folder).model_copy(update={"answers_equal": False})
+    monkeypatch.setattr(run, "summary_at", lambda _: different)
+    with pytest.raises(FailedError, match="the answers differ, so this is no evidence"):
+        run.publish("small", study_folder, tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_only_one_measures_at_a_time_and_not_with_low_priority(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with run.alone(tmp_path), pytest.raises(UsageError, match="evidence is being measured"), run.alone(tmp_path):
         pass

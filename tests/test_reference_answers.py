@@ -7,7 +7,10 @@ import duckdb
 import pytest
 
 from sensorbench.app.comparison import run_comparison_and_report
+from sensorbench.benchmarks.comparison import checking
 from sensorbench.progress import ProgressReporter
+from sensorbench.results import RunResult
+from sensorbench.results.summary.comparison import ComparisonSummary
 from sensorbench.runner import plan_experiment
 from sensorbench.verification import answers
 
@@ -82,15 +85,35 @@ repetitions = 1
 """
 
 
-def test_a_variant_whose_rounds_are_shorter_is_compared_by_its_own_questions(tmp_path: Path) -> None:
-    """Its k-th operation can be of the same kind as that of another variant, and yet another question of that kind."""
-    (tmp_path / "experiment.toml").write_text(IN_TURN, encoding="utf-8")
+def compared_with_fewer(folder: Path) -> ComparisonSummary:
+    """A comparison in which one variant cannot answer the last of three kinds."""
+    (folder / "experiment.toml").write_text(IN_TURN, encoding="utf-8")
     reporter = ProgressReporter(quiet=True)
-    planned = plan_experiment(tmp_path / "experiment.toml", [], tmp_path / "out", reporter)
+    planned = plan_experiment(folder / "experiment.toml", [], folder / "out", reporter)
     first, second = planned.variants
     fewer = replace(second, operations=("single-groupby-1-1-1", "cpu-max-all-1"))
-    summary, _ = run_comparison_and_report(replace(planned, variants=[first, fewer]), tmp_path / "out", reporter)
-    compared = summary.result.answers["cpu-max-all-1"]
+    summary, _ = run_comparison_and_report(replace(planned, variants=[first, fewer]), folder / "out", reporter)
+    return summary
+
+
+def test_a_variant_whose_rounds_are_shorter_is_compared_by_its_own_questions(tmp_path: Path) -> None:
+    """Its k-th operation can be of the same kind as that of another variant, and yet another question of that kind."""
+    compared = compared_with_fewer(tmp_path).result.answers["cpu-max-all-1"]
     # Of both variants some were compared with DuckDB's; 8 of SQLite's and 12 of DuckDB's, but for those whose number both have.
     assert compared.equal
     assert 8 < compared.compared_with_reference < 20
+
+
+def test_a_number_that_only_a_later_run_reaches_has_no_reference_of_another_question(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Runs that time ends have lengths of their own: references are chosen by the first one, and the answers of all are compared with them."""
+    answered = checking._answered
+
+    def of_a_short_run(run: RunResult, operation: str) -> list[int]:
+        return [k for k in answered(run, operation) if len(run.manifest.operations) > 2 or k < 4]
+
+    monkeypatch.setattr(checking, "_answered", of_a_short_run)
+    compared = compared_with_fewer(tmp_path).result.answers["cpu-max-all-1"]
+    assert compared.equal, compared.mismatches
+    assert compared.compared_with_reference > 8

@@ -230,7 +230,7 @@ def test_the_generated_building_answers_equally_at_any_scale(cli: Cli, tmp_path:
     assert words == {"inconclusive"}
 
 
-def test_resume_repeats_nothing_that_is_complete(cli: Cli, tmp_path: Path) -> None:
+def test_resume_repeats_nothing_that_is_complete(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = tmp_path / "out"
     arguments = ("study", "run", "iot", *SMALL, "--schema", "natural", "--target", f"sqlite:{tmp_path / 'data.db'}", "--out", out)
     assert cli(*arguments).exit_code == 0
@@ -247,3 +247,11 @@ def test_resume_repeats_nothing_that_is_complete(cli: Cli, tmp_path: Path) -> No
     changed = cli(*arguments[:-2], "--seed", "7", "--operations", "50", "--out", out, "--resume")
     assert changed.exit_code == 2
     assert "begun with another workload" in changed.err
+    # A path that is written another way is the same file, and another one is named by its variant.
+    monkeypatch.chdir(tmp_path)
+    relative = [f"sqlite:{Path('data.db')}" if word == f"sqlite:{tmp_path / 'data.db'}" else word for word in arguments]
+    resumed = cli(*relative, "--resume")
+    assert resumed.exit_code == 0, resumed.err
+    elsewhere = ["sqlite:other.db" if str(word).startswith("sqlite:") else word for word in arguments]
+    refused = cli(*elsewhere, "--resume")
+    assert (refused.exit_code, "begun with another url of sqlite-natural" in refused.err) == (2, True), refused.err

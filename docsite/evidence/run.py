@@ -193,9 +193,11 @@ def publish(name: str, results: Path, folder: Path = FOLDER) -> Path:
     """Makes the bundle of results, verifies it, and puts it where evidence lies.
 
     Raises:
-        FailedError: the bundle is too large, all bundles together are, or it is rejected; nothing is changed.
+        FailedError: answers differ, the bundle is too large, all bundles together are, or it is rejected; nothing is changed.
 
     """
+    if read_study_plan(results) is None and summary_at(results).answers_equal is False:
+        raise FailedError(f"{results}: the answers differ, so this is no evidence; mend the cause, remove the folder, and run again")
     unfinished = results.parent / f"{name}{BUNDLE_SUFFIX}"
     bundle(results, unfinished, replace=unfinished.exists())
     check_size(name, unfinished, folder)

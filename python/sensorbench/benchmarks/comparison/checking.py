@@ -182,10 +182,6 @@ def joined_contents(checks: Sequence[AnswerChecks]) -> AnswerChecks:
     )
 
 
-# The kinds of a mix, and by kind the numbers that were answered.
-_Requested = tuple[tuple[str, ...], dict[str, set[int]]]
-
-
 def write_reference(validated: ValidatedComparison, writer: ComparisonWriter, reporter: ProgressReporter) -> None:
     """Computes the reference answers to a sample of what was asked and answered by at least one variant."""
     comparison, manifest = validated.comparison, writer.manifest
@@ -205,7 +201,7 @@ def write_reference(validated: ValidatedComparison, writer: ComparisonWriter, re
         tables = []
         known: set[tuple[str, int]] = set()
         for mix, (variant, requested) in by_mix.items():
-            others = [(other, theirs) for other, (_, theirs) in by_mix.items() if other != mix]
+            others = [other for other in by_mix if other != mix]
             sampled = {
                 name: list(
                     islice((k for k in sorted(numbers) if _is_one_question(manifest, mix, others, name, k)), REFERENCE_SAMPLE)
@@ -220,12 +216,14 @@ def write_reference(validated: ValidatedComparison, writer: ComparisonWriter, re
         task.end(f"{reference.num_rows} computed from the dataset itself")
 
 
-def _is_one_question(manifest: ComparisonManifest, mix: tuple[str, ...], others: Sequence[_Requested], name: str, k: int) -> bool:
-    """Whether an answered number is the same question in all mixes that answered it: its reference counts for all of them."""
-    return all(
-        k not in theirs.get(name, ()) or ordinal(manifest, other, name, k) == ordinal(manifest, mix, name, k)
-        for other, theirs in others
-    )
+def _is_one_question(
+    manifest: ComparisonManifest, mix: tuple[str, ...], others: Sequence[tuple[str, ...]], name: str, k: int
+) -> bool:
+    """Whether the k-th operation is the same question in all mixes in which it is of this kind: its reference counts for all of them, in whichever run
+    they come to it.
+    """
+    question = ordinal(manifest, mix, name, k)
+    return all(ordinal(manifest, other, name, k) in {question, None} for other in others)
 
 
 def _reference_of(validated: ValidatedComparison, variant: Variant, requests: dict[str, list[int]]) -> pa.Table:

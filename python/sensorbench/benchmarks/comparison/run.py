@@ -1,7 +1,8 @@
 """Comparisons on the shared lifecycle: load each variant, check known answers, run the variants interleaved, validate the answers."""
 
+import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from dataclasses import replace as replace_fields
@@ -20,6 +21,7 @@ from sensorbench.paths import remove_if_empty
 from sensorbench.progress import ProgressReporter
 from sensorbench.results import ComparisonManifest, ComparisonWriter
 from sensorbench.results.described import ComparisonWorkload, DescribedDataset, Environment
+from sensorbench.results.manifest import VariantManifest
 from sensorbench.results.ownership import Intent, Owner
 from sensorbench.results.planned import OperationManifest, PlannedComparison
 from sensorbench.runner import (
@@ -217,12 +219,11 @@ class ComparisonBenchmark(Benchmark[ComparisonPlan, ComparisonManifest, Comparis
 
     def check_same(self, before: ComparisonManifest, after: ComparisonManifest, folder: Path) -> ComparisonManifest:
         """The manifest, with the environment of both. Raises UsageError unless it is of the same comparison."""
-        parts = ((key, getattr(before.plan, key), getattr(after.plan, key)) for key in _SAME)
-        for key, of_before, of_after in (*parts, ("variants", before.variants, after.variants)):
-            if of_before != of_after:
-                raise UsageError(
-                    f"--resume: {folder} was begun with another {key}; give the same arguments, or another folder with --out"
-                )
+        other = next((key for key in _SAME if getattr(before.plan, key) != getattr(after.plan, key)), None)
+        if other := other or _other_of_variants(before.variants, after.variants):
+            raise UsageError(
+                f"--resume: {folder} was begun with another {other}; give the same arguments, or another folder with --out"
+            )
         plan = after.plan.model_copy(update={"data_between_blocks": before.plan.data_between_blocks})
         return after.model_copy(update={"plan": plan, "environment": _joined(before.environment, after.environment)})
 
@@ -294,6 +295,24 @@ def _described(operation: Operation) -> OperationManifest:
         instance=instance.name if instance else None,
         share=instance.share if instance else None,
     )
+
+
+def _other_of_variants(before: Sequence[VariantManifest], after: Sequence[VariantManifest]) -> str | None:
+    """What variants were begun with that is another thing now; None if nothing is."""
+    if [variant.id for variant in before] != [variant.id for variant in after]:
+        return f"choice of variants ({', '.join(variant.id for variant in before)})"
+    for first, second in zip(before, after, strict=True):
+        for key in VariantManifest.model_fields:
+            of_first, of_second = (getattr(variant, key) for variant in (first, second))
+            if of_first != of_second and not (key == "url" and _is_same_file(first, second)):
+                return f"{key} of {first.id}"
+    return None
+
+
+def _is_same_file(first: VariantManifest, second: VariantManifest) -> bool:
+    """Whether two embedded databases are one file, whose path may be relative or absolute."""
+    path, other = (os.path.abspath(variant.url.partition(":")[2]) for variant in (first, second))
+    return first.embedded and second.embedded and path == other
 
 
 def _joined(before: Environment, after: Environment) -> Environment:

@@ -332,15 +332,18 @@ def rounds_of(manifest: ComparisonManifest, operations: Sequence[str]) -> tuple[
     return tuple(operations) if manifest.plan.workload.get("order") == "in turn" else ()
 
 
-def ordinal(manifest: ComparisonManifest, operations: Sequence[str], name: str, k: int) -> int:
-    """How many operations of its kind come before the k-th one, of the kind `name`, in a variant with these kinds, where kinds come in turn; else k. From
-    this number and k, parameters follow.
+def ordinal(manifest: ComparisonManifest, operations: Sequence[str], name: str, k: int) -> int | None:
+    """How many operations of its kind come before the k-th one in a variant with these kinds, where kinds come in turn; None if it is not of the kind
+    `name` there. Where kinds are drawn, k. From this number and k, parameters follow.
     """
     if not rounds_of(manifest, operations):
         return k
+    if name not in operations:
+        return None
     weights = [int(manifest.plan.workload["mix"][kind]) for kind in operations]
     of_round, place = sum(weights), operations.index(name)
-    return k // of_round * weights[place] + k % of_round - sum(weights[:place])
+    of_kind = k % of_round - sum(weights[:place])
+    return k // of_round * weights[place] + of_kind if 0 <= of_kind < weights[place] else None
 
 
 def _excluded(
