@@ -116,4 +116,4 @@ def test_a_number_that_only_a_later_run_reaches_has_no_reference_of_another_ques
     monkeypatch.setattr(checking, "_answered", of_a_short_run)
     compared = compared_with_fewer(tmp_path).result.answers["cpu-max-all-1"]
     assert compared.equal, compared.mismatches
-    assert compared.compared_with_reference > 8
+    assert compared.compared_with_reference >= 6
