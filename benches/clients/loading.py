@@ -46,7 +46,7 @@ class Loaded:
 
 
 class ServerCpu:
-    """The CPU time of a server of the lab."""
+    """The CPU time of a server of the lab, with that of its processes that have ended meanwhile."""
 
     def __init__(self, instance: lab.Instance) -> None:
         self._instance = instance
@@ -57,7 +57,9 @@ class ServerCpu:
         return (self._now_s() - self._before_s) / rows * 1e6
 
     def _now_s(self) -> float:
-        return sum(float(node["cpu_s"]) for node in lab.status(self._instance)["nodes"])
+        servers = [process for node in self._instance.nodes if (process := node.find())]
+        living = [process for server in servers for process in (server, *server.children(recursive=True))]
+        return sum(sum(process.cpu_times()[:4]) for process in living)
 
 
 def readings(count: int) -> pa.Table:
