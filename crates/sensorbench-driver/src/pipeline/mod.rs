@@ -33,7 +33,8 @@ pub trait Replies {
     ///
     /// # Errors
     /// What arrived cannot be understood: the connection is of no use any more.
-    fn read(&mut self, bytes: &[u8], at: &mut usize, request: Option<&mut Request>) -> Result<Option<Self::Outcome>, DriverError>;
+    fn read(&mut self, bytes: &[u8], at: &mut usize, request: Option<&mut Request>)
+    -> Result<Option<Self::Outcome>, DriverError>;
 
     /// Reads on at `at` where no reply is awaited. Returns whether something was read; false when more bytes are needed.
     ///
@@ -384,7 +385,11 @@ mod tests {
 
     impl Connected {
         fn to(stream: impl Stream + 'static, gathers: bool) -> std::cell::RefCell<Self> {
-            std::cell::RefCell::new(Self { stream: Box::new(stream), pipeline: Pipeline::new(gathers), replies: Bytes::default() })
+            std::cell::RefCell::new(Self {
+                stream: Box::new(stream),
+                pipeline: Pipeline::new(gathers),
+                replies: Bytes::default(),
+            })
         }
 
         fn submit(&mut self, byte: u8) -> u64 {
@@ -456,13 +461,18 @@ mod tests {
             let (ours, mut theirs) = duplex(1024);
             let connected = Connected::to(ours, false);
             let first = connected.borrow_mut().submit(1);
-        let second = connected.borrow_mut().submit(2);
+            let second = connected.borrow_mut().submit(2);
             assert!(connected.borrow().pipeline.begins());
             theirs.write_all(sent).await.unwrap();
             if sent.is_empty() {
                 drop(theirs);
             }
-            let of = |number| poll_fn({ let connected = &connected; move |context| connected.borrow_mut().poll(number, context) });
+            let of = |number| {
+                poll_fn({
+                    let connected = &connected;
+                    move |context| connected.borrow_mut().poll(number, context)
+                })
+            };
             let (one, two) = join(of(first), of(second)).await;
             match sent {
                 [] => assert!(one.is_err() && two.is_err()),
