@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
-from benches.clients.loading import Loaded, LoadComparison, ServerCpu, as_csv, our_load
+from benches.clients.loading import LoadComparison, Loaded, ServerCpu, as_csv, our_load
 from benches.clients.measuring import in_turn
 
 from sensorbench import lab

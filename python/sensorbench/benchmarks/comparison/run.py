@@ -1,6 +1,5 @@
 """Comparisons on the shared lifecycle: load each variant, check known answers, run the variants interleaved, validate the answers."""
 
-import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -311,7 +310,7 @@ def _other_of_variants(before: Sequence[VariantManifest], after: Sequence[Varian
 
 def _is_same_file(first: VariantManifest, second: VariantManifest) -> bool:
     """Whether two embedded databases are one file, whose path may be relative or absolute."""
-    path, other = (os.path.abspath(variant.url.partition(":")[2]) for variant in (first, second))
+    path, other = (Path(variant.url.partition(":")[2]).resolve() for variant in (first, second))
     return first.embedded and second.embedded and path == other
 
 
