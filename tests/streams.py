@@ -68,7 +68,7 @@ def check_rules(
     ended = cli("run", file, "--replace", "--no-open", "--out", folder / "out")
     result = json.loads((folder / "out" / "summary.json").read_text(encoding="utf-8"))["result"]
     accounts = {variant: checks["accounting"][0] for variant, checks in result["contents"].items()}
-    assert len(accounts) == len(targets)
+    assert len(accounts) == len(targets), ended.err
     for variant, of_write in accounts.items():
         assert {name: of_write[name] for name in WRONG} == dict.fromkeys(WRONG, 0), (variant, of_write)
         # What a key refuses is an error, which nobody acknowledged.

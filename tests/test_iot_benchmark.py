@@ -146,7 +146,8 @@ def test_servers_answer_as_the_dataset_says(cli: Cli, tmp_path: Path, lab_server
     targets = [(f"lab:{server}?namespace=sensorbench_iotb", schema)]
     check_answers(cli, tmp_path, NAME, "iot_benchmark", targets, cannot=cannot)
     if "get_written_reading" in load_schema(schema, operations="iot_benchmark", database=dialect).file.operation:
-        check_late_batches(cli, tmp_path, targets)
+        (tmp_path / "late").mkdir()
+        check_late_batches(cli, tmp_path / "late", targets)
 
 
 def check_late_batches(cli: Cli, folder: Path, targets: list[tuple[str, str]]) -> None:

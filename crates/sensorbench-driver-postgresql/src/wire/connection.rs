@@ -10,16 +10,17 @@ use std::io;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use sensorbench_driver::pipeline::{Incoming, Outgoing, Pipeline, Replies, Stream, Turn};
 use sensorbench_driver::{DriverError, Request, SchemaError};
+use tokio::io::AsyncWrite;
 use tokio::sync::Notify;
 use tokio_postgres::{CancelToken, Client};
 
 use super::errors::{self, Refusal};
-use super::messages::{Message, next_message, put_sync};
+use super::messages::{Message, next_message, put_sync, put_terminate};
 use super::prepared::Prepared;
 use super::target::{Place, Target};
 use crate::statement::OperationStatement;
@@ -264,6 +265,20 @@ impl Connection {
     #[inline]
     fn line(&self) -> MutexGuard<'_, Line> {
         self.line.lock().expect("nothing panics under this lock")
+    }
+}
+
+impl Drop for Connection {
+    /// Says goodbye, as far as that is possible without waiting: a server that only notices the end of a connection may keep tables busy until then.
+    fn drop(&mut self) {
+        let line = self.line.get_mut().expect("nothing panics under this lock");
+        if let Some(stream) = &mut line.stream {
+            let (mut context, mut goodbye) = (Context::from_waker(Waker::noop()), Vec::new());
+            put_terminate(&mut goodbye);
+            if Pin::new(&mut *stream).poll_write(&mut context, &goodbye).is_ready() {
+                let _ = Pin::new(stream).poll_flush(&mut context);
+            }
+        }
     }
 }
 

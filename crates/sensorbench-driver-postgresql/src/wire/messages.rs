@@ -28,6 +28,11 @@ pub fn put_sync(bytes: &mut Vec<u8>) {
     put_message(bytes, b'S', |_| {});
 }
 
+/// Appends the end of a connection.
+pub fn put_terminate(bytes: &mut Vec<u8>) {
+    put_message(bytes, b'X', |_| {});
+}
+
 /// How a prepared statement is executed, but for the values: parameters and answers are in binary form.
 #[derive(Debug)]
 pub struct Execution {

@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn replies_reach_those_who_asked_and_requests_that_come_together_are_sent_together() {
+    async fn replies_reach_their_requests_and_what_comes_together_is_sent_together() {
         let (ours, mut theirs) = duplex(1024);
         let connected = Connected::to(ours, true);
         let numbers: Vec<u64> = (0..20).map(|byte| connected.borrow_mut().submit(byte)).collect();
@@ -456,7 +456,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_loss_ends_all_and_what_nobody_asked_for_is_one() {
+    async fn a_loss_ends_all_and_an_unexpected_reply_is_one() {
         for sent in [&[][..], &[1, 2, 3]] {
             let (ours, mut theirs) = duplex(1024);
             let connected = Connected::to(ours, false);
