@@ -54,7 +54,7 @@ def test_the_headline_says_by_how_much(summary: dict[str, Any]) -> None:
     headline = answer.headline(summary_of(summary, ranked(OPERATIONS[0], *CLEAR), ranked(OPERATIONS[1], *OPEN)))
     assert headline == (
         "fjall · by_sensor_day is 4.2–6.6× faster than the next variant for Readings of one sensor; no significant difference between the "
-        "fastest at 1 of 2 operations (median response time, 95\N{NO-BREAK SPACE}% confidence intervals)"
+        "fastest at 1 of 2 operations (median response time, 95% confidence intervals)"
     )
 
 

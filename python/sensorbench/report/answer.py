@@ -31,7 +31,7 @@ def headline(summary: ComparisonSummary) -> str:
         return "Variants differ in consistency level or durability, so none is ranked the fastest."
     if not compared:
         return "One variant is of a current version; the others are outdated, and are not ranked against it."
-    return f"{_by_winner(summary, compared)} ({formatting.metric(compared[0].metric)} response time, 95\N{NO-BREAK SPACE}% confidence intervals)"
+    return f"{_by_winner(summary, compared)} ({formatting.metric(compared[0].metric)} response time, 95% confidence intervals)"
 
 
 class Lead(NamedTuple):

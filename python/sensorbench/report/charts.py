@@ -110,7 +110,7 @@ def latency_axis(field: str = "latency_s") -> alt.Y:
 
 
 _HOW_FIGURES = (
-    "The dot is the figure of a variant, the line its 95\N{NO-BREAK SPACE}% confidence interval; further left is faster. The axis is "
+    "The dot is the figure of a variant, the line its 95% confidence interval; further left is faster. The axis is "
     "logarithmic: equal distances are equal factors."
 )
 

@@ -187,9 +187,9 @@ def _answer(summary: ComparisonSummary) -> Section:
     cards += [_card(summary, rankings[name]) for name in requested_once(result)]
     of_paper = ", as the paper reports it" if result.metric == "mean_to_p95" else ""
     note = (
-        f"Figures are the {formatting.metric(result.metric)} response time{of_paper}. Intervals are 95\N{NO-BREAK SPACE}% confidence intervals, found by "
+        f"Figures are the {formatting.metric(result.metric)} response time{of_paper}. Intervals are 95% confidence intervals, found by "
         "resampling runs and blocks of requests. “As long” compares with the fastest. A difference counts when its interval does not "
-        "contain 1. “Equivalent” means within 5\N{NO-BREAK SPACE}%. “No significant difference” does not mean that there is none. Fewer "
+        "contain 1. “Equivalent” means within 5%. “No significant difference” does not mean that there is none. Fewer "
         "than three repetitions are inconclusive."
     )
     headline = Text(answer.headline(summary), "headline")

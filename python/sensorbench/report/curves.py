@@ -47,7 +47,7 @@ def curves(picture: ShownCurves) -> ChartSpec:
     )
     how = (
         "Both axes are logarithmic. Each line joins the points of one layout in the order of what was varied, which a point says when it is pointed "
-        "at; upright lines are 95\N{NO-BREAK SPACE}% intervals."
+        "at; upright lines are 95% intervals."
     )
     return charts.sized(ranges + lines, how, height=_HEIGHT)
 

@@ -50,7 +50,7 @@ def effects(found: Sequence[ShownEffect]) -> ChartSpec:
     )
     numbers = base.mark_text(align="right", baseline="middle", fontSize=11).encode(x=alt.value("width"), text=alt.Text("times:N"))
     how = (
-        "Each row is the change of one factor, and by how much it multiplies the figure, with its 95\N{NO-BREAK SPACE}% interval; a point is "
+        "Each row is the change of one factor, and by how much it multiplies the figure, with its 95% interval; a point is "
         "filled when that leaves out 1, which is the dashed line."
     )
     return charts.sized(equal + ranges + _points(base, x, colours) + numbers, how, height=_ROW_HEIGHT * len(names) + 10)

@@ -182,7 +182,7 @@ def _own(result: FactorsFigures) -> Section:
         ]
         chosen = Table([("part", "text"), ("level", "text"), ("p99 to the default's", "number")], rows)
     note = (
-        "The objective: the p99 of all arrivals at the highest rate of each part's load. A level is chosen when the 95\N{NO-BREAK SPACE}% "
+        "The objective: the p99 of all arrivals at the highest rate of each part's load. A level is chosen when the 95% "
         "interval of its ratio to the default lies below 1; of several, the lowest."
     )
     return Section("own", "This study's own draft", [chosen, Text(note, "note")])
@@ -242,7 +242,7 @@ def _charts(summary: FactorsSummary) -> Section | None:
         title = "Importance: by how much each level multiplies a figure of its part's first level or default"
         note = (
             "The p99 is that of all arrivals at the highest rate: less is better. Writes per second are those while all records are "
-            "written as fast as that goes: more is better. A point is filled when its 95\N{NO-BREAK SPACE}% interval leaves out 1."
+            "written as fast as that goes: more is better. A point is filled when its 95% interval leaves out 1."
         )
         blocks += [Chart("importance", effects(found), title, is_wide=True), Text(note, "note")]
     if lines := _lines(result):

@@ -17,7 +17,7 @@ HEIGHT = 460
 _HOW = (
     "Further right and further up is better. The line joins the variants of one group that no other beats: none is at least as good in "
     "both figures and better in one. A variant is significantly dominated when one other of its group is better in both by intervals that "
-    "do not overlap; of all others that is not known. Lines through points are 95\N{NO-BREAK SPACE}% intervals."
+    "do not overlap; of all others that is not known. Lines through points are 95% intervals."
 )
 # Labels are put where they do not cover one another in a picture as wide as the page at its widest, beside the axis.
 WIDTH = 1120
