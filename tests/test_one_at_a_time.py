@@ -135,10 +135,12 @@ def test_repetitions_of_one_block_are_resampled_together() -> None:
 
 def test_what_was_read_back_of_several_loads_is_added_up() -> None:
     first = AnswerChecks(queried=4, wrong=0, problems=[], acknowledged_writes=10, read_back=10)
-    second = AnswerChecks(queried=4, wrong=1, problems=[], acknowledged_writes=12, read_back=6, one_write_in=2, lost_writes=1)
+    second = AnswerChecks(
+        queried=4, not_reached=21, wrong=1, problems=[], acknowledged_writes=12, read_back=6, one_write_in=2, lost_writes=1
+    )
     joined = joined_contents([first, second])
     assert (joined.queried, joined.wrong, joined.acknowledged_writes, joined.read_back) == (8, 1, 22, 16)
-    assert (joined.one_write_in, joined.lost_writes) == (2, 1)
+    assert (joined.one_write_in, joined.lost_writes, joined.not_reached) == (2, 1, 21)
 
 
 @pytest.mark.parametrize(

@@ -496,7 +496,7 @@ def test_what_a_delivery_needs_of_operations_and_schemas_is_said(cli: Cli, tmp_p
 
 
 def test_a_marker_is_a_single_reading(cli: Cli, tmp_path: Path) -> None:
-    """Where a write has several readings, markers are refused; where the schema is told to write one, they are found."""
+    """Markers are refused where a write has several readings, and found with `batch = 1`."""
     experiment = (
         'dataset = "iot-benchmark:devices=2,sensors=5,steps=200"\noperations = "iot_benchmark"\n'
         '[[target]]\nurl = "duckdb"\nschema = "by_time"\nparameters = {{ batch = {batch} }}\n'

@@ -50,7 +50,7 @@ def check_stream(comparison: Comparison) -> None:
         for variant in comparison.variants:
             for name in (write, str(operations.operation[write].read_by)):
                 _check_can(variant, name, "workload.freshness")
-            readings = int(variant.schema.work(write, operations.operation[write]).get("readings", 1))
+            readings = variant.schema.readings_of(write, operations.operation[write])
             if not variant.only_loads and readings > 1:
                 raise UsageError(
                     f"workload.freshness: {variant.id} writes {readings} readings by each {write}, and a marker is a single one; expected "

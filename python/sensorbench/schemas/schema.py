@@ -353,6 +353,10 @@ class Schema:
         """What the client does besides the statement, with every name turned into a number. Raises UsageError naming the key."""
         return client_steps(self, name, operation)
 
+    def readings_of(self, name: str, operation: Operation) -> int:
+        """How many readings one operation writes; 1 for those that write none or one."""
+        return int(self.work(name, operation).get("readings", 1))
+
     def asks(self, name: str) -> bool:
         """Whether the schema has an operation."""
         return statement_name(name) in self.file.operation

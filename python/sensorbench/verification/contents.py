@@ -47,11 +47,6 @@ def _reads_only(operations: Operations, name: str, write: str) -> bool:
     return bool(sources) and all(written is not None and written.operation == write for written in sources)
 
 
-def readings_a_write(write: str, operations: Operations, schema: Schema) -> int:
-    """How many rows one write is."""
-    return int(schema.work(write, operations.operation[write]).get("readings", 1))
-
-
 def one_of_each(rows: pa.Table, readings: int) -> pa.Table:
     """Of the rows of each write, so many one after the other, one: of one write the first, of the next the second, and so on."""
     writes = np.arange(rows.num_rows // readings)
@@ -264,7 +259,7 @@ def _read_back(target: _engine.Target, operations: Operations, schema: Schema, w
         reader = reader_of(write, operations, schema)
         if reader is None:
             continue
-        readings = readings_a_write(write, operations, schema)
+        readings = schema.readings_of(write, operations.operation[write])
         writes = one_of_each(rows, readings)
         start_s = time.monotonic()
         back.one_in, looked_for = _one_in(writes, MIN_READ_BACK)

@@ -10,6 +10,8 @@ use super::values::Encoded;
 /// The length of a message counts itself and not the byte before it.
 const HEAD: usize = 5;
 const BINARY: i16 = 1;
+/// Bytes of the formats of answers.
+const FORMATS: usize = 4;
 /// Longer ones there are none: a field has 1 GB at most.
 const MAX_LENGTH: usize = 1 << 30;
 
@@ -72,8 +74,7 @@ impl Execution {
             value.put(&mut *bytes);
         }
         // The formats of answers are the end of this message.
-        let length = bytes.len() + 4 - start - 1;
-        bytes[start + 1..start + HEAD].copy_from_slice(&(length as i32).to_be_bytes());
+        put_length(bytes, start, FORMATS);
         bytes.extend_from_slice(&self.after);
     }
 }
@@ -82,7 +83,13 @@ fn put_message(bytes: &mut Vec<u8>, kind: u8, content: impl FnOnce(&mut Vec<u8>)
     let start = bytes.len();
     bytes.extend_from_slice(&[kind, 0, 0, 0, 0]);
     content(bytes);
-    let length = bytes.len() - start - 1;
+    put_length(bytes, start, 0);
+}
+
+/// Puts the length into the message that begins at `start` and of which so many bytes are still to be appended.
+#[inline]
+fn put_length(bytes: &mut [u8], start: usize, missing: usize) {
+    let length = bytes.len() + missing - start - 1;
     bytes[start + 1..start + HEAD].copy_from_slice(&(length as i32).to_be_bytes());
 }
 

@@ -89,14 +89,7 @@ impl Target {
         let of_url = if self.url.option("namespace").is_some() { config.get_options().unwrap_or_default() } else { "" };
         let options = format!("{of_url} {settings}");
         config.options(options.trim()).application_name(name);
-        let mut refused = None;
-        for (host, port) in &self.server.hosts {
-            match self.in_time(self.open_at(host, *port, &config)).await {
-                Ok(opened) => return Ok(opened),
-                Err(error) => refused = Some(error),
-            }
-        }
-        Err(refused.unwrap_or_else(no_host))
+        self.at_first_host(|host, port| self.open_at(host, port, &config)).await
     }
 
     async fn open_at(&self, host: &str, port: u16, config: &Config) -> Result<Opened, DriverError> {
@@ -111,14 +104,7 @@ impl Target {
     pub async fn lend(&self, name: &str) -> Result<Lending, DriverError> {
         let mut config = self.config.clone();
         config.application_name(name);
-        let mut refused = None;
-        for (host, port) in &self.server.hosts {
-            match self.in_time(self.lend_at(host, *port, &config)).await {
-                Ok(lending) => return Ok(lending),
-                Err(error) => refused = Some(error),
-            }
-        }
-        Err(refused.unwrap_or_else(no_host))
+        self.at_first_host(|host, port| self.lend_at(host, port, &config)).await
     }
 
     async fn lend_at(&self, host: &str, port: u16, config: &Config) -> Result<Lending, DriverError> {
@@ -131,8 +117,19 @@ impl Target {
         Ok(Lending { client: Arc::new(client), connection, plain, encrypted, place })
     }
 
-    async fn in_time<T>(&self, opening: impl Future<Output = Result<T, DriverError>>) -> Result<T, DriverError> {
-        timeout(CONNECT_TIMEOUT, opening).await.unwrap_or_else(|_| Err(self.no_answer(CONNECT_TIMEOUT)))
+    /// Opens at the first host that takes the connection in time.
+    async fn at_first_host<'a, T, F>(&'a self, open: impl Fn(&'a str, u16) -> F) -> Result<T, DriverError>
+    where
+        F: Future<Output = Result<T, DriverError>>,
+    {
+        let mut refused = None;
+        for (host, port) in &self.server.hosts {
+            match timeout(CONNECT_TIMEOUT, open(host, *port)).await.unwrap_or_else(|_| Err(self.no_answer(CONNECT_TIMEOUT))) {
+                Ok(opened) => return Ok(opened),
+                Err(error) => refused = Some(error),
+            }
+        }
+        Err(refused.unwrap_or_else(|| DriverError::Url("the URL names no host".to_owned())))
     }
 
     async fn stream_to(&self, host: &str, port: u16) -> Result<(TcpStream, Place), DriverError> {
@@ -241,10 +238,6 @@ impl Lending {
 pub struct Place {
     host: String,
     address: SocketAddr,
-}
-
-fn no_host() -> DriverError {
-    DriverError::Url("the URL names no host".to_owned())
 }
 
 /// Takes the password out of PostgreSQL's password file, where nothing else has one. Returns why the file was not read.

@@ -171,6 +171,7 @@ def joined_contents(checks: Sequence[AnswerChecks]) -> AnswerChecks:
         wrong=sum(check.wrong for check in checks),
         problems=[problem for check in checks for problem in check.problems],
         unanswered=sum(check.unanswered for check in checks),
+        not_reached=sum(check.not_reached for check in checks),
         not_checked=next((check.not_checked for check in checks if check.not_checked), None),
         acknowledged_writes=sum(acknowledged) if acknowledged else None,
         one_write_in=max(check.one_write_in for check in checks),

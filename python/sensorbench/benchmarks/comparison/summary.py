@@ -333,8 +333,8 @@ def rounds_of(manifest: ComparisonManifest, operations: Sequence[str]) -> tuple[
 
 
 def ordinal(manifest: ComparisonManifest, operations: Sequence[str], name: str, k: int) -> int | None:
-    """How many operations of its kind come before the k-th one in a variant with these kinds, where kinds come in turn; None if it is not of the kind
-    `name` there. Where kinds are drawn, k. From this number and k, parameters follow.
+    """How many operations called `name` precede the k-th operation of a variant with these `operations` and `order = "in turn"`; None if the k-th
+    has another name. With random order, k. The parameters of the operation follow from this number and k.
     """
     if not rounds_of(manifest, operations):
         return k
