@@ -8,8 +8,9 @@ import logging
 import os
 import re
 import time
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import duckdb
@@ -27,7 +28,7 @@ from sensorbench.schemas.arrow_types import arrow_schema
 from sensorbench.schemas.schema import LoadQuery
 from sensorbench.schemas.types import ValueType, canonical_columns
 
-FORMAT = 2
+FORMAT = 3
 ROWS_A_BATCH = 65_536
 _log = logging.getLogger(__name__)
 # Articles are as long as thousands of readings.
@@ -47,6 +48,8 @@ class PreparedTable:
     prepare_s: float
     # What is added to a column when they are read.
     shift: Shift | None = None
+    # How many rows have no value in a column, where some have none.
+    missing: dict[str, int] = field(default_factory=dict)
 
     def open(self) -> pa.RecordBatchReader:
         """The rows, from disk."""
@@ -75,12 +78,15 @@ def prepare_tables(
             with reporter.task(f"preparing {schema.database}/{schema.name} {load_query.name}") as task:
                 _log.info("%s: %s", load_query.name, " ".join(load_query.query.split()))
                 start_s = time.monotonic()
-                rows = _write(file, load_query, workbench, schema, rows_a_batch)
+                rows, missing = _write(file, load_query, workbench, schema, rows_a_batch)
                 prepare_s = time.monotonic() - start_s
                 task.end(f"{rows:,} rows in {prepare_s:.1f} s")
-            write_text(facts, json.dumps({"rows": rows, "prepare_s": prepare_s}))
+            write_text(facts, json.dumps({"rows": rows, "prepare_s": prepare_s, "missing": missing}))
         known = json.loads(facts.read_text(encoding="utf-8"))
-        tables.append(PreparedTable(load_query.table, file, known["rows"], file.stat().st_size, known["prepare_s"]))
+        size = file.stat().st_size
+        tables.append(
+            PreparedTable(load_query.table, file, known["rows"], size, known["prepare_s"], missing=known["missing"])
+        )
     return tables
 
 
@@ -95,15 +101,20 @@ def _fingerprint(dataset: Dataset, load_query: LoadQuery) -> str:
     return f"{dataset.name}-{hashlib.sha256(what.encode()).hexdigest()[:16]}"
 
 
-def _write(file: Path, load_query: LoadQuery, workbench: duckdb.DuckDBPyConnection, schema: Schema, rows_a_batch: int) -> int:
+def _write(
+    file: Path, load_query: LoadQuery, workbench: duckdb.DuckDBPyConnection, schema: Schema, rows_a_batch: int
+) -> tuple[int, dict[str, int]]:
+    """Writes the rows of a load query. Returns how many there are, and how many have no value in a column."""
     unfinished = file.with_suffix(f".{os.getpid()}.unfinished")
     rows = 0
+    missing: Counter[str] = Counter()
     try:
         reader = _rows(load_query, workbench, rows_a_batch)
         options = pa.ipc.IpcWriteOptions(compression="lz4")
         with pa.OSFile(str(unfinished), "wb") as sink, pa.ipc.new_stream(sink, reader.schema, options=options) as writer:
             for batch in reader:
                 rows += batch.num_rows
+                missing.update({name: column.null_count for name, column in zip(batch.schema.names, batch.columns, strict=True)})
                 writer.write_batch(batch)
         unfinished.rename(file)
     except (duckdb.Error, pa.ArrowException) as error:
@@ -112,7 +123,7 @@ def _write(file: Path, load_query: LoadQuery, workbench: duckdb.DuckDBPyConnecti
         unfinished.unlink(missing_ok=True)
     if rows == 0 and not load_query.may_be_empty:
         raise UsageError(f"{schema.path}: the load query of {load_query.name} gives no rows for this dataset")
-    return rows
+    return rows, dict(+missing)
 
 
 def _rows(load_query: LoadQuery, workbench: duckdb.DuckDBPyConnection, rows_a_batch: int) -> pa.RecordBatchReader:
