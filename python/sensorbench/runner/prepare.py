@@ -87,9 +87,7 @@ def prepare_tables(
             write_text(facts, json.dumps({"rows": rows, "prepare_s": prepare_s, "missing": missing}))
         known = json.loads(facts.read_text(encoding="utf-8"))
         size = file.stat().st_size
-        tables.append(
-            PreparedTable(load_query.table, file, known["rows"], size, known["prepare_s"], missing=known["missing"])
-        )
+        tables.append(PreparedTable(load_query.table, file, known["rows"], size, known["prepare_s"], missing=known["missing"]))
     return tables
 
 
