@@ -51,6 +51,25 @@ def test_cassandra_and_spark_grow_together_from_one_node_to_two(cli: Cli, lab_ho
 
 
 @pytest.mark.cluster
+def test_nodes_of_cassandra_are_on_hosts_and_join_there(cli: Cli, lab_home: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    options = ("--dataset", "wikipedia", "--word", "the", "--nodes", "1,2", "--repetitions", "1", "--no-open")
+    ended = cli("study", "run", "mapreduce", "--target", "cassandra", "--hosts", "local:2", *options, "--out", out)
+    assert ended.exit_code == 0, ended.err
+    result = json.loads((out / "summary.json").read_text(encoding="utf-8"))["result"]
+    assert result["hosts"] == ["local-1", "local-2"]
+    assert [(cell["workers"], cell["nodes"], cell["equal"]) for cell in result["cells"]] == [(1, 1, True), (2, 2, True)]
+    # Spark's workers are on this machine, so that no task runs where its data are.
+    assert [cell["words"][0]["jobs"][0]["local_tasks"] for cell in result["cells"]] == [0, 0]
+    _, two = result["placements"]
+    assert len(two["shares"]) == 2
+    assert all(address.startswith("127.78.") for address in two["shares"]), "addresses of hosts"
+    other_hosts = cli("study", "run", "mapreduce", "--target", "cassandra", *options, "--resume", "--out", out)
+    assert other_hosts.exit_code == 2
+    assert "has other hosts; give the same options" in other_hosts.err
+
+
+@pytest.mark.cluster
 def test_files_lie_on_all_nodes_of_hdfs_alike_and_the_job_finds_them_there(lab_home: Path, tmp_path: Path) -> None:
     texts = {number: "the cat the" if number % 2 else "a dog" for number in range(1, 9)}
     for number in range(4):

@@ -48,6 +48,8 @@ _FIGURE = re.compile(
     r"(?P<begin><!-- figure: (?P<bundle>[\w.-]+) (?P<path>.+?) -->)(?P<text>[^<]*)(?P<end><!-- end of figure -->)"
 )
 _SECTION = re.compile(rf"^{HEADING}\n.*?(?=^## |\Z)", re.DOTALL | re.MULTILINE)
+# A cell of a table in a section of a study, whose column says of what kind it is.
+_CELL = re.compile(r"(?P<section>.+)\.rows\[\d+\]\[(?P<column>\d+)\]")
 # Names such as IOT-4 and versions in code are no figures; nor are links.
 _NO_PROSE = re.compile(r"```.*?```|`[^`\n]*`|\]\([^)]*\)|<!--.*?-->", re.DOTALL)
 _NUMBER = re.compile(r"(?<![\w.-])\d[\d,.]*(?:e[+-]?\d+)?(?![\w-])")
@@ -230,6 +232,10 @@ def figure_text(bundles: Sequence[Published], name: str, path: str) -> str:
         )
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)
+    if cell := _CELL.fullmatch(path):
+        beginning = f"{cell['section']}.columns["
+        kinds = [kind for known, kind in values.items() if known.startswith(beginning) and known.endswith("].kind")]
+        return formatting.of_kind(value, str(kinds[int(cell["column"])]))
     if path.endswith("bytes"):
         return formatting.size(value)
     in_seconds = any(part.endswith("_s") and not part.endswith("per_s") for part in re.split(r"[.\[\]]", path))

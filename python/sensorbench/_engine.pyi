@@ -103,8 +103,10 @@ class Target:
     def show(self) -> None:
         """Makes visible what was written, where the server acknowledges before that."""
 
-    def count(self, table: str) -> int:
-        """Counts the rows of a table by looking at them."""
+    def count(self, table: str, missing: dict[str, int] = ...) -> int:
+        """Counts the rows of a table by looking at them. `missing` says of how many rows a column has no value, for servers that keep values each
+        by itself.
+        """
 
     def size(self) -> str:
         """Bytes on disk: total_bytes, and parts by name (JSON)."""

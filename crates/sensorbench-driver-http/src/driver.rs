@@ -105,8 +105,13 @@ impl Driver for HttpDriver {
     }
 
     fn count(&self, table: &str) -> Result<u64, DriverError> {
+        self.count_incomplete(table, &BTreeMap::new())
+    }
+
+    fn count_incomplete(&self, table: &str, missing: &BTreeMap<String, u64>) -> Result<u64, DriverError> {
         let schema = self.schema()?;
-        self.protocol.count(&self.control, schema.table(table)?)
+        let points = schema.table(table)?;
+        points.count_rows(missing, |field| self.protocol.count(&self.control, points, field))
     }
 
     fn size(&self) -> Result<Size, DriverError> {

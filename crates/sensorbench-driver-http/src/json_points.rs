@@ -37,13 +37,12 @@ fn append_fields<'a>(
 ) -> Result<(), ConversionError> {
     let time_ms = points.time(&value)?.unwrap_or_else(next_ms);
     let time = if time_ms % 1000 == 0 { time_ms / 1000 } else { time_ms };
-    for (number, (name, place, _)) in points.values.iter().enumerate() {
-        let Some(field) = points.field(number, value(*place))? else { continue };
+    for (name, place, _, field) in points.fields_of(&value)? {
         let field_name = match name {
             Name::Literal(name) => Cow::Borrowed(name.as_str()),
             Name::Column(name) => tag(value(*name), points.limits.max_tag_bytes).map_err(points.at(*name))?,
         };
-        let written = double(field).and_then(finite).map_err(points.at(*place))?;
+        let written = double(field).and_then(finite).map_err(points.at(place))?;
         write!(data, "{{\"metric\":\"{prefix}{}.{field_name}\",\"timestamp\":{time},\"value\":", points.measurement)
             .expect("memory takes everything");
         data.extend_from_slice(ryu::Buffer::new().format_finite(written).as_bytes());

@@ -1,6 +1,8 @@
 //! How a row becomes a point: a line of the line protocol, with tags, fields and a time.
 
-use sensorbench_driver::{ConversionError, Parameter, SchemaError, Type, ValueRef};
+use std::collections::BTreeMap;
+
+use sensorbench_driver::{ConversionError, DriverError, Parameter, SchemaError, Type, ValueRef};
 use serde::Deserialize;
 
 use crate::line::{Limits, PointForm, append_field, append_tag, escaped};
@@ -46,7 +48,7 @@ enum TimeText {
 #[serde(untagged)]
 enum Columns {
     Same(Vec<String>),
-    Other(std::collections::BTreeMap<String, String>),
+    Other(BTreeMap<String, String>),
 }
 
 impl Default for Columns {
@@ -226,8 +228,7 @@ impl Points {
             append_tag(line, value(*place), self.limits).map_err(at(*place))?;
         }
         let mut separator = b' ';
-        for (number, (name, place, is_base64)) in self.values.iter().enumerate() {
-            let Some(field) = self.field(number, value(*place))? else { continue };
+        for (name, place, is_base64, field) in self.fields_of(&value)? {
             line.push(separator);
             separator = b',';
             match name {
@@ -235,7 +236,7 @@ impl Points {
                 Name::Column(name) => append_tag(line, value(*name), self.limits).map_err(at(*name))?,
             }
             line.push(b'=');
-            append_field(line, field, *is_base64, self.limits.only_numbers).map_err(at(*place))?;
+            append_field(line, field, is_base64, self.limits.only_numbers).map_err(at(place))?;
         }
         if let Some(time) = self.time(value)? {
             line.push(b' ');
@@ -250,16 +251,43 @@ impl Points {
         move |error| error.at("column", &self.columns[place].name)
     }
 
-    /// The value of the field of a number, or None where it is left out.
-    pub fn field<'a>(&self, number: usize, value: ValueRef<'a>) -> Result<Option<ValueRef<'a>>, ConversionError> {
-        match value {
-            // It is what points are counted by.
-            ValueRef::Null if number == 0 => Err(self.at(self.values[number].1)(ConversionError(
-                "null cannot be the first field of a point, by which points are counted".to_owned(),
-            ))),
-            ValueRef::Null => Ok(None),
-            value => Ok(Some(value)),
+    /// The fields of a row that have a value: name, column, whether it is written as base64, and the value. A row without any is no point.
+    pub fn fields_of<'a, 'p>(
+        &'p self,
+        value: &'p impl Fn(usize) -> ValueRef<'a>,
+    ) -> Result<impl Iterator<Item = (&'p Name, usize, bool, ValueRef<'a>)>, ConversionError> {
+        let is_missing = |place: usize| matches!(value(place), ValueRef::Null);
+        if self.values.iter().all(|(_, place, _)| is_missing(*place)) {
+            let message = match self.values.as_slice() {
+                [_] => "null; a point has a value".to_owned(),
+                _ => "null, as all fields of the row are; a point has at least one value".to_owned(),
+            };
+            return Err(self.at(self.values[0].1)(ConversionError(message)));
         }
+        let present = self.values.iter().filter(move |(_, place, _)| !is_missing(*place));
+        Ok(present.map(|(name, place, is_base64)| (name, *place, *is_base64, value(*place))))
+    }
+
+    /// How many rows there are at a server that counts the values of a field, or of all fields where rows name theirs (`None`). `missing` says of
+    /// how many rows a column has no value.
+    ///
+    /// A field that every row has is enough. Where there is none, the rows that lack a field are added to its values, and the field by which
+    /// there are fewest rows counts.
+    pub fn count_rows(
+        &self,
+        missing: &BTreeMap<String, u64>,
+        count: impl Fn(Option<&str>) -> Result<u64, DriverError>,
+    ) -> Result<u64, DriverError> {
+        if self.fields.is_empty() {
+            return count(None);
+        }
+        let lacking = self.values.iter().map(|(_, place, _)| missing.get(&self.columns[*place].name).copied().unwrap_or(0));
+        let fields: Vec<_> = self.fields.iter().zip(lacking).collect();
+        if let Some((field, _)) = fields.iter().find(|(_, lacking)| *lacking == 0) {
+            return count(Some(field));
+        }
+        let rows = fields.iter().map(|(field, lacking)| Ok(count(Some(field))? + lacking));
+        rows.reduce(|fewest, rows| Ok(fewest?.min(rows?))).expect("there is a field")
     }
 
     /// The time of a row in the server's unit; None where it is the one at which the point is taken.
@@ -443,7 +471,6 @@ mod tests {
         let tagged = points(json!({"tags": ["sensor"], "fields": ["value", "number"]}), LIMITS).unwrap();
         for (row, expected) in [
             (with(3, ValueRef::Double(f64::NAN)), "column value: NaN"),
-            (with(3, ValueRef::Null), "column value: null cannot be the first field"),
             (with(1, ValueRef::Null), "column sensor: null cannot be a tag"),
             (with(2, ValueRef::Null), "column time: null is no time"),
             (
@@ -459,6 +486,33 @@ mod tests {
         let fine = points(json!({"tags": ["sensor"], "fields": ["value"]}), NUMBERS).unwrap();
         assert!(line(&numbers, early).unwrap_err().contains("beyond 2^53"));
         assert!(line(&fine, with(2, ValueRef::Timestamp(5_001))).unwrap_err().contains("no whole number of milliseconds"));
+    }
+
+    #[test]
+    fn any_field_can_be_missing_but_not_all() {
+        let tagged = points(json!({"tags": ["sensor"], "fields": ["value", "number"]}), LIMITS).unwrap();
+        let without = with(3, ValueRef::Null);
+        assert!(line(&tagged, without).unwrap().contains(" number=-9223372036854775808i "));
+        let mut empty = without;
+        empty[5] = ValueRef::Null;
+        assert!(line(&tagged, empty).unwrap_err().starts_with("column value: null, as all fields of the row are"));
+        let single = points(json!({"tags": ["sensor"], "fields": ["value"]}), LIMITS).unwrap();
+        assert!(line(&single, without).unwrap_err().starts_with("column value: null; a point has a value"));
+    }
+
+    #[test]
+    fn rows_are_counted_by_a_field_that_all_have_or_by_each() {
+        let two = points(json!({"tags": ["sensor"], "fields": {"v": "value", "n": "number"}}), LIMITS).unwrap();
+        let rows = |missing: &[(&str, u64)]| {
+            let missing = missing.iter().map(|(name, rows)| ((*name).to_owned(), *rows)).collect();
+            two.count_rows(&missing, |field| Ok(if field == Some("v") { 70 } else { 100 })).unwrap()
+        };
+        assert_eq!(rows(&[]), 70, "by the first field, which every row is said to have");
+        assert_eq!(rows(&[("value", 30)]), 100, "by the field that every row has");
+        assert_eq!(rows(&[("value", 31), ("number", 1)]), 101);
+        assert_eq!(rows(&[("value", 30), ("number", 1)]), 100, "a value that is lost shows");
+        let named = points(json!({"named": {"name": "sensor", "value": "value"}}), LIMITS).unwrap();
+        assert_eq!(named.count_rows(&BTreeMap::new(), |field| Ok(if field.is_none() { 5 } else { 0 })).unwrap(), 5);
     }
 
     #[test]

@@ -122,8 +122,8 @@ pub trait Protocol: Send + Sync {
         self.settle(control)
     }
 
-    /// See [`sensorbench_driver::Driver::count`].
-    fn count(&self, control: &Control, points: &Points) -> Result<u64, DriverError>;
+    /// Counts the values of a field by looking at them, or of all fields where rows name theirs.
+    fn count(&self, control: &Control, points: &Points, field: Option<&str>) -> Result<u64, DriverError>;
 
     /// See [`sensorbench_driver::Driver::size`].
     fn size(&self, control: &Control) -> Result<Size, DriverError>;

@@ -56,14 +56,13 @@ pub fn for_each<'a>(
     labels.push((METRIC_LABEL, Cow::Borrowed("")));
     labels.sort_unstable_by_key(|(name, _)| *name);
     let metric_place = labels.iter().position(|(name, _)| *name == METRIC_LABEL).expect("it was just added");
-    for (number, (name, place, _)) in points.values.iter().enumerate() {
-        let Some(field) = points.field(number, value(*place))? else { continue };
+    for (name, place, _, field) in points.fields_of(&value)? {
         let field_name = match name {
             Name::Literal(name) => Cow::Borrowed(name.as_str()),
             Name::Column(name) => part_of_metric(value(*name)).map_err(points.at(*name))?,
         };
         labels[metric_place].1 = Cow::Owned(format!("{prefix}{}_{field_name}", points.measurement));
-        visit(&labels, time, double(field).map_err(points.at(*place))?);
+        visit(&labels, time, double(field).map_err(points.at(place))?);
     }
     Ok(())
 }

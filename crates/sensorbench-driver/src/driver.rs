@@ -143,6 +143,12 @@ pub trait Driver: Send + Sync {
     /// Counts the rows of a table, by looking at them.
     fn count(&self, table: &str) -> Result<u64, DriverError>;
 
+    /// Counts the rows of a table, where `missing` says of how many rows a column has no value. Servers that keep the values of a row each by
+    /// itself count those; the others have rows to count.
+    fn count_incomplete(&self, table: &str, _missing: &BTreeMap<String, u64>) -> Result<u64, DriverError> {
+        self.count(table)
+    }
+
     /// Bytes on disk.
     fn size(&self) -> Result<Size, DriverError>;
 

@@ -1,5 +1,6 @@
 //! A target: a database at an address.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
@@ -152,8 +153,9 @@ impl Target {
         self.call(python, |driver| driver.show())
     }
 
-    fn count(&self, python: Python, table: &str) -> PyResult<u64> {
-        self.call(python, |driver| driver.count(table))
+    #[pyo3(signature = (table, missing=BTreeMap::new()))]
+    fn count(&self, python: Python, table: &str, missing: BTreeMap<String, u64>) -> PyResult<u64> {
+        self.call(python, |driver| driver.count_incomplete(table, &missing))
     }
 
     fn size(&self, python: Python) -> PyResult<String> {

@@ -24,6 +24,8 @@ from sensorbench.cli.printing import new_table, open_page, print_json
 from sensorbench.cli.published import planned_tables, show_published_and_claims
 from sensorbench.dataset import open_dataset
 from sensorbench.errors import FailedError, UsageError
+from sensorbench.hosts.pool import HostPool
+from sensorbench.lab import chosen_hosts
 from sensorbench.lifecycle import Deadline, check_folder
 from sensorbench.options import parse_settings
 from sensorbench.paths import new_results_folder
@@ -31,7 +33,7 @@ from sensorbench.progress import ProgressReporter, console
 from sensorbench.report import formatting
 from sensorbench.results.mapreduce import read_mapreduce
 from sensorbench.results.summary.mapreduce import JobFigures, MapReduceSummary
-from sensorbench.runner import TargetSpec, parse_target
+from sensorbench.runner import TargetSpec, parse_target, placed_on, require_on
 from sensorbench.spark.connector import FILES
 from sensorbench.spark.session import require_pyspark
 from sensorbench.studies.mapreduce import MAPREDUCE, MapReduceStudy, choose
@@ -136,7 +138,7 @@ def _spec(study: MapReduceStudy, options: MapReduceOptions, reporter: ProgressRe
         raise UsageError("--workers: --nodes sets the number of Spark workers, too; give one of them")
     texts = options.targets or tuple(study.file.targets)
     looked_for = [word_of(text) for text in options.words]
-    targets = [_with_settings(study, parse_target(text)) for text in texts if text != FILES]
+    targets = _on_hosts([_with_settings(study, parse_target(text)) for text in texts if text != FILES], options.hosts)
     dataset = open_dataset(
         options.dataset or study.file.dataset, scale=options.scale or 1.0, seed=options.seed, reporter=reporter
     )
@@ -153,7 +155,19 @@ def _spec(study: MapReduceStudy, options: MapReduceOptions, reporter: ProgressRe
         memory=study.file.memory,
         spark=options.spark,
         grows=not options.workers,
+        hosts=None if options.hosts is None else HostPool(chosen_hosts(options.hosts), reporter),
     )
+
+
+def _on_hosts(targets: list[TargetSpec], hosts: str | None) -> list[TargetSpec]:
+    """The targets, of which those that can be there have their nodes on hosts. Raises UsageError where none can."""
+    placed = [placed_on(target, hosts) for target in targets]
+    if hosts is not None and placed == targets:
+        if not targets:
+            raise UsageError("--hosts: files are on this machine; name a database whose nodes can be on hosts, such as cassandra")
+        # It says what is wrong with the first.
+        require_on(targets[0], hosts)
+    return placed
 
 
 def _with_settings(study: MapReduceStudy, target: TargetSpec) -> TargetSpec:

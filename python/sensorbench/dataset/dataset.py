@@ -130,6 +130,8 @@ def workbench() -> duckdb.DuckDBPyConnection:
     """A DuckDB connection whose times are UTC whatever the machine's are."""
     connection = duckdb.connect()
     connection.execute("SET TimeZone = 'UTC'")
+    # DuckDB takes what comes from unnest for a few rows, and compares each of them with all others: 4.6 s instead of 0.04 s for a day of q5 of TSM-Bench.
+    connection.execute("SET asof_loop_join_threshold = 0")
     return connection
 
 

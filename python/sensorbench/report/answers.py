@@ -72,7 +72,7 @@ def _checked(title: str, checks_by_variant: dict[str, AnswerChecks]) -> Text | N
         if checks.unanswered
     )
     not_reached = "".join(
-        f" {name}: {checks.not_reached:,} more were planned and not asked, for want of time."
+        f" {name}: {checks.not_reached:,} more were planned and not compared, for want of time."
         for name, checks in named
         if checks.not_reached
     )

@@ -280,6 +280,7 @@ def _environment(summary: MapReduceSummary) -> Section:
     facts = [
         ("Spark", f"{spark}; {workers}; a list in parts of {workload.articles_per_part} articles"),
         *parts.servers(summary.environment),
+        *([("hosts", ", ".join(summary.result.hosts))] if summary.result.hosts else []),
         parts.machine(summary.environment),
     ]
     return Section("environment", "Environment", [Facts(facts)])

@@ -146,7 +146,7 @@ class MapReduceWriter(ManifestWriter[MapReduceManifest]):
 
 def continued(before: MapReduceManifest, after: MapReduceManifest, folder: Path) -> MapReduceManifest:
     """The manifest with which a study goes on: for the same in all but its budget. Raises UsageError."""
-    for key in ("dataset", "systems", "words", "workers", "executions", "workload"):
+    for key in ("dataset", "systems", "words", "workers", "executions", "workload", "hosts"):
         if getattr(before.plan, key) != getattr(after.plan, key):
             raise UsageError(f"--resume: the study in {folder} has other {key}; give the same options, or another --out")
     plan = before.plan.model_copy(update={"budget_s": after.plan.budget_s})

@@ -360,6 +360,9 @@ class PlannedMapReduce(SummaryPart):
     workers: list[int] = Field(description="Numbers of Spark's workers, and of the nodes of databases that grow with it.")
     executions: int = Field(description="Of each cell, for each word.")
     budget_s: float | None = Field(default=None, description="The time for which executions and scale were chosen.")
+    hosts: list[str] = Field(
+        default=[], description="Hosts that nodes of databases were placed on; none where these were on this machine."
+    )
 
 
 class MapReduceManifest(BaseManifest[PlannedMapReduce]):

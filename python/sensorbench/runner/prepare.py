@@ -7,10 +7,13 @@ import json
 import logging
 import os
 import re
+import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Self
 
 import duckdb
 import pyarrow as pa
@@ -19,7 +22,7 @@ from sensorbench._engine import batch_rows
 from sensorbench.dataset import ARTICLES, Dataset
 from sensorbench.errors import UsageError
 from sensorbench.paths import cache_folder
-from sensorbench.progress import ProgressReporter
+from sensorbench.progress import ProgressReporter, Task
 from sensorbench.results.files import write_text
 from sensorbench.runner.generators.load_part import Shift
 from sensorbench.schemas import Schema
@@ -27,8 +30,9 @@ from sensorbench.schemas.arrow_types import arrow_schema
 from sensorbench.schemas.schema import LoadQuery
 from sensorbench.schemas.types import ValueType, canonical_columns
 
-FORMAT = 2
+FORMAT = 3
 ROWS_A_BATCH = 65_536
+SECONDS_BETWEEN_LOOKS = 0.5
 _log = logging.getLogger(__name__)
 # Articles are as long as thousands of readings.
 ARTICLES_A_BATCH = 256
@@ -47,6 +51,8 @@ class PreparedTable:
     prepare_s: float
     # What is added to a column when they are read.
     shift: Shift | None = None
+    # How many rows have no value in a column, where some have none.
+    missing: dict[str, int] = field(default_factory=dict)
 
     def open(self) -> pa.RecordBatchReader:
         """The rows, from disk."""
@@ -72,15 +78,16 @@ def prepare_tables(
         file = cache_folder("prepared") / f"{_fingerprint(dataset, load_query)}.arrows"
         facts = file.with_suffix(".json")
         if not facts.exists():
-            with reporter.task(f"preparing {schema.database}/{schema.name} {load_query.name}") as task:
+            with reporter.task(f"preparing {schema.database}/{schema.name} {load_query.name}", total=100.0) as task:
                 _log.info("%s: %s", load_query.name, " ".join(load_query.query.split()))
                 start_s = time.monotonic()
-                rows = _write(file, load_query, workbench, schema, rows_a_batch)
+                rows, missing = _write(file, load_query, workbench, schema, rows_a_batch, task)
                 prepare_s = time.monotonic() - start_s
                 task.end(f"{rows:,} rows in {prepare_s:.1f} s")
-            write_text(facts, json.dumps({"rows": rows, "prepare_s": prepare_s}))
+            write_text(facts, json.dumps({"rows": rows, "prepare_s": prepare_s, "missing": missing}))
         known = json.loads(facts.read_text(encoding="utf-8"))
-        tables.append(PreparedTable(load_query.table, file, known["rows"], file.stat().st_size, known["prepare_s"]))
+        size = file.stat().st_size
+        tables.append(PreparedTable(load_query.table, file, known["rows"], size, known["prepare_s"], missing=known["missing"]))
     return tables
 
 
@@ -95,29 +102,62 @@ def _fingerprint(dataset: Dataset, load_query: LoadQuery) -> str:
     return f"{dataset.name}-{hashlib.sha256(what.encode()).hexdigest()[:16]}"
 
 
-def _write(file: Path, load_query: LoadQuery, workbench: duckdb.DuckDBPyConnection, schema: Schema, rows_a_batch: int) -> int:
+def _write(
+    file: Path, load_query: LoadQuery, workbench: duckdb.DuckDBPyConnection, schema: Schema, rows_a_batch: int, task: Task
+) -> tuple[int, dict[str, int]]:
+    """Writes the rows of a load query. Returns how many there are, and how many have no value in a column."""
     unfinished = file.with_suffix(f".{os.getpid()}.unfinished")
-    rows = 0
+    missing: Counter[str] = Counter()
+    connection = workbench.cursor()
     try:
-        reader = _rows(load_query, workbench, rows_a_batch)
-        options = pa.ipc.IpcWriteOptions(compression="lz4")
-        with pa.OSFile(str(unfinished), "wb") as sink, pa.ipc.new_stream(sink, reader.schema, options=options) as writer:
-            for batch in reader:
-                rows += batch.num_rows
-                writer.write_batch(batch)
+        with _Watch(connection, task) as watch:
+            reader = _rows(load_query, connection, rows_a_batch)
+            options = pa.ipc.IpcWriteOptions(compression="lz4")
+            with pa.OSFile(str(unfinished), "wb") as sink, pa.ipc.new_stream(sink, reader.schema, options=options) as writer:
+                for batch in reader:
+                    watch.rows += batch.num_rows
+                    nulls = zip(batch.schema.names, (column.null_count for column in batch.columns), strict=True)
+                    missing.update(dict(nulls))
+                    writer.write_batch(batch)
         unfinished.rename(file)
     except (duckdb.Error, pa.ArrowException) as error:
         raise schema.error(load_query.key, f"the rows cannot be prepared: {error}") from None
     finally:
         unfinished.unlink(missing_ok=True)
-    if rows == 0 and not load_query.may_be_empty:
+    if watch.rows == 0 and not load_query.may_be_empty:
         raise UsageError(f"{schema.path}: the load query of {load_query.name} gives no rows for this dataset")
-    return rows
+    return watch.rows, dict(+missing)
 
 
-def _rows(load_query: LoadQuery, workbench: duckdb.DuckDBPyConnection, rows_a_batch: int) -> pa.RecordBatchReader:
+class _Watch:
+    """Says how far a query is, and how many of its rows have come, while another thread executes it."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, task: Task) -> None:
+        # DuckDB knows how far it is only if it is to show that; we show it.
+        connection.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
+        self.rows = 0
+        self._connection, self._task = connection, task
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._tell, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._is_over.set()
+        self._thread.join()
+
+    def _tell(self) -> None:
+        while not self._is_over.wait(SECONDS_BETWEEN_LOOKS):
+            # It is below 0 while nothing is known.
+            percent = max(0.0, self._connection.query_progress())
+            self._task.advance_to(percent, f"{self.rows:,} rows" if self.rows else "")
+
+
+def _rows(load_query: LoadQuery, connection: duckdb.DuckDBPyConnection, rows_a_batch: int) -> pa.RecordBatchReader:
     """The rows of a fill, sorted and encoded."""
-    relation = workbench.cursor().sql(load_query.query)
+    relation = connection.sql(load_query.query)
     columns = canonical_columns(relation)
     if load_query.order:
         relation = relation.order(", ".join(f'"{name}"' for name in load_query.order))

@@ -1,9 +1,12 @@
 """Answers that must be equal: those computed by hand, and those that DuckDB computes from the dataset itself."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from operator import itemgetter
 from typing import Any
 
 import duckdb
@@ -172,19 +175,41 @@ def reference_table(
     parameters: Parameters,
     phase: int,
     numbers_of: dict[int, list[int]],
+    *,
+    max_s: float | None = None,
+    tell: Callable[[int], None] = lambda _: None,
 ) -> pa.Table:
-    """Reference answers to some operations of a plan: `numbers_of` has the numbers k by number of the operation."""
+    """Reference answers to some operations of a plan.
+
+    Args:
+        workbench: has the relations of the dataset.
+        operations: with the references.
+        names: of the plan's operations.
+        plan: which parameters operations have.
+        parameters: that the plan draws from.
+        phase: the number of the plan's phase.
+        numbers_of: the numbers k by number of the operation.
+        max_s: begins no other after so long (s). Operations take turns, so that each has as many.
+        tell: told how many there are.
+
+    """
     rows: list[tuple[int, int, int, int, bool | None, list[float | None]]] = []
+    asked: dict[int, Sequence[Mapping[str, Any]]] = {
+        number: _engine.parameters(as_json(plan), parameters.readers(), phase, number, numbers).to_pylist()
+        if operations.operation[names[number]].parameters
+        else [{} for _ in numbers]
+        for number, numbers in numbers_of.items()
+    }
+    in_turn = [(number, place) for number, numbers in numbers_of.items() for place in range(len(numbers))]
+    end_s = math.inf if max_s is None else time.monotonic() + max_s
     with _small_relations_in_memory(workbench):
-        for number, numbers in numbers_of.items():
+        for number, place in sorted(in_turn, key=itemgetter(1)):
+            if time.monotonic() > end_s:
+                break
             name = names[number]
-            operation = operations.operation[name]
-            of_each: Sequence[Mapping[str, Any]] = [{} for _ in numbers]
-            if operation.parameters:
-                of_each = _engine.parameters(as_json(plan), parameters.readers(), phase, number, numbers).to_pylist()
-            for k, values in zip(numbers, of_each, strict=True):
-                answer = reference_answer(workbench, name, operation, values)
-                rows.append((number, k, answer.rows, answer.hash, None, list(answer.computed)))
+            answer = reference_answer(workbench, name, operations.operation[name], asked[number][place])
+            rows.append((number, numbers_of[number][place], answer.rows, answer.hash, None, list(answer.computed)))
+            tell(len(rows))
     columns = [[row[place] for row in rows] for place in range(len(REFERENCE_SCHEMA))]
     return pa.table(columns, schema=REFERENCE_SCHEMA)
 

@@ -8,7 +8,7 @@ MAX_READINGS written readings only some are known here, so that questions are as
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import duckdb
@@ -82,8 +82,8 @@ def _keys(operations: Operations, reader: str, rows: pa.Table) -> pa.Table:
 MAX_READ_BACK = 20_000
 # As many are read back in any case; more, as long as that takes about so long.
 MIN_READ_BACK, READ_BACK_S = 1_000, 5.0
-# A variant is asked the questions for so long: of a slow one, those that it answers until then are compared.
-QUESTIONS_S = 8
+# A variant is asked the questions for so long, and references are computed for so long: what is answered until then is compared.
+QUESTIONS_S, REFERENCES_S = 8, 15.0
 # So many written readings are kept in memory, or articles.
 MAX_READINGS = 1_000_000
 MAX_ARTICLES = 10_000
@@ -183,9 +183,17 @@ def _numbers(run: RunResult, phase: int, operation: int) -> tuple[list[int], lis
 
 
 def check_contents(
-    target: _engine.Target, dataset: Dataset, operations: Operations, schema: Schema, written: WrittenRows, seed: int
+    target: _engine.Target,
+    dataset: Dataset,
+    operations: Operations,
+    schema: Schema,
+    written: WrittenRows,
+    seed: int,
+    tell: Callable[[int], None] = lambda _: None,
 ) -> AnswerChecks:
-    """Asks the sealed database each question that its schema knows, over old and new rows, and compares with the reference."""
+    """Asks the sealed database each question that its schema knows, over old and new rows, and compares with the reference. `tell` is told how
+    many answers have one.
+    """
     if written.changed:
         reason = f"{', '.join(written.changed)} changed rows that were there; which of several changes of one row came last is not known"
         return AnswerChecks(queried=0, unanswered=0, wrong=0, problems=[], not_checked=reason)
@@ -221,14 +229,13 @@ def check_contents(
         plan = build_plan(operations, schema, parameters, workload, 0)
         given, failed = _answers(target, plan, parameters)
         numbers_of = {number: of_kind.numbers.tolist() for number, of_kind in given.items()}
-        reference = reference_table(workbench, operations, names, plan, parameters, 0, numbers_of)
+        reference = reference_table(workbench, operations, names, plan, parameters, 0, numbers_of, max_s=REFERENCES_S, tell=tell)
     problems = [*back.problems, *_problems(names, given, reference)]
-    answered = sum(len(numbers) for numbers in numbers_of.values())
     return AnswerChecks(
-        queried=answered,
+        queried=reference.num_rows,
         # Questions that failed, such as those that take longer than a layout lets them.
         unanswered=failed,
-        not_reached=REFERENCE_SAMPLE * len(names) - answered - failed,
+        not_reached=REFERENCE_SAMPLE * len(names) - reference.num_rows - failed,
         wrong=len(problems),
         problems=problems,
         acknowledged_writes=written.acknowledged_count,

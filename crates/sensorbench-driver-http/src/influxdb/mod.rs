@@ -267,9 +267,8 @@ impl Protocol for Influxdb {
         Ok(())
     }
 
-    fn count(&self, control: &Control, points: &Points) -> Result<u64, DriverError> {
-        // Where rows name their field, each field of a point is a row.
-        let counted = points.fields.first().map_or("*".to_owned(), |field| format!("\"{field}\""));
+    fn count(&self, control: &Control, points: &Points, field: Option<&str>) -> Result<u64, DriverError> {
+        let counted = field.map_or("*".to_owned(), |field| format!("\"{field}\""));
         let query = format!("SELECT count({counted}) FROM \"{}\"", points.measurement);
         let found = ask(control, Some(&control.target.namespace), &query)?;
         let counts = found.iter().flat_map(|series| series.values.iter().flat_map(|row| row.iter().skip(1)));

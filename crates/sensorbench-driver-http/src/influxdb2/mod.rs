@@ -220,8 +220,8 @@ impl Protocol for Influxdb2 {
         Influxdb.settle(control)
     }
 
-    fn count(&self, control: &Control, points: &Points) -> Result<u64, DriverError> {
-        Influxdb.count(control, points)
+    fn count(&self, control: &Control, points: &Points, field: Option<&str>) -> Result<u64, DriverError> {
+        Influxdb.count(control, points, field)
     }
 
     /// The files of the bucket's shards and their logs, as the server counts them.

@@ -222,11 +222,10 @@ impl Protocol for Influxdb3 {
         control.answer(Call::post(write_path(&control.target), line.into_bytes())).map(drop)
     }
 
-    fn count(&self, control: &Control, points: &Points) -> Result<u64, DriverError> {
+    fn count(&self, control: &Control, points: &Points, field: Option<&str>) -> Result<u64, DriverError> {
         let table = quoted_name(&points.measurement);
-        let counts = match points.fields.first() {
+        let counts = match field {
             Some(field) => vec![format!("count({})", quoted_name(field))],
-            // Where rows name their field, each field of a point is a row.
             None => field_columns(control, points)?.iter().map(|field| format!("count({})", quoted_name(field))).collect(),
         };
         if counts.is_empty() {

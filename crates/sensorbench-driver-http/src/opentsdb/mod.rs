@@ -278,10 +278,10 @@ impl Protocol for Opentsdb {
         Ok(())
     }
 
-    /// Has the server count the points of the first field.
-    fn count(&self, control: &Control, points: &Points) -> Result<u64, DriverError> {
+    /// Has the server count the points.
+    fn count(&self, control: &Control, points: &Points, field: Option<&str>) -> Result<u64, DriverError> {
         let beginning = format!("{}{}.", marker::prefix(control)?, points.measurement);
-        let metrics = match points.fields.first() {
+        let metrics = match field {
             Some(field) => vec![format!("{beginning}{field}")],
             None => api::names(control, &beginning)?,
         };

@@ -176,10 +176,10 @@ impl Protocol for Prometheus {
         }
     }
 
-    /// Counts the samples of the first field where they lie.
-    fn count(&self, control: &Control, points: &Points) -> Result<u64, DriverError> {
+    /// Counts samples where they lie.
+    fn count(&self, control: &Control, points: &Points, field: Option<&str>) -> Result<u64, DriverError> {
         let prefix = format!("{}:{}:{}_", control.target.namespace, marker::generation(control)?, points.measurement);
-        let selector = match points.fields.first() {
+        let selector = match field {
             Some(field) => format!("{{__name__=\"{prefix}{field}\"}}"),
             None => format!("{{__name__=~\"{prefix}.+\"}}"),
         };

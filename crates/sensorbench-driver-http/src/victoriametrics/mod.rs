@@ -269,11 +269,11 @@ impl Protocol for Victoriametrics {
         flush_all(control)
     }
 
-    /// Reads the samples of the first field, as queries see them.
-    fn count(&self, control: &Control, points: &Points) -> Result<u64, DriverError> {
+    /// Reads the samples, as queries see them.
+    fn count(&self, control: &Control, points: &Points, field: Option<&str>) -> Result<u64, DriverError> {
         flush(control)?;
         let prefix = format!("{}:{}_", control.target.namespace, points.measurement);
-        let selected = match points.fields.first() {
+        let selected = match field {
             Some(field) => selector(&format!("{prefix}{field}")),
             None => utf8_percent_encode(&format!("{{__name__=~\"{prefix}.+\"}}"), ENCODED).to_string(),
         };

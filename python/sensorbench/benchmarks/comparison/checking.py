@@ -1,12 +1,13 @@
 """What is checked of runs that were measured: contents after writes, and answers by the dataset itself."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import islice
 
 import pyarrow as pa
 
 from sensorbench.benchmarks.comparison.summary import ordinal
-from sensorbench.progress import ProgressReporter
+from sensorbench.progress import ProgressReporter, Task
 from sensorbench.results import ComparisonManifest, ComparisonWriter, RunResult, has_results, read_run
 from sensorbench.results.latencies import of_kind
 from sensorbench.results.manifest import MEASURE
@@ -66,7 +67,8 @@ def contents_of(
                 for repeat in repeats[variant.id]
             ]
             writes = Writes(planned_operations(comparison.operations, own), runs, plans, connected.parameters)
-            checks = _NOT_QUERIED if _differ_by_rule(own) else _queried(connected, variant, writes)
+            tell = partial(_tell, task, number, variant.id)
+            checks = _NOT_QUERIED if _differ_by_rule(own) else _queried(connected, variant, writes, tell)
             found[variant.id] = _with_accounts(checks, connected, variant, writes, writer)
         accounts = [of_write for check in found.values() for of_write in check.accounting]
         queried, wrong = (sum(getattr(check, name) for check in found.values()) for name in ("queried", "wrong"))
@@ -89,7 +91,12 @@ def _differ_by_rule(workload: Workload) -> bool:
     return differs or workload.retention is not None
 
 
-def _queried(connected: ConnectedComparison, variant: Variant, writes: Writes) -> AnswerChecks:
+def _tell(task: Task, number: int, variant: str, answers: int) -> None:
+    """Says how many answers of a variant, the so many-th, are compared."""
+    task.advance_to(number, f"{variant}, {answers:,} answers")
+
+
+def _queried(connected: ConnectedComparison, variant: Variant, writes: Writes, tell: Callable[[int], None]) -> AnswerChecks:
     """Asks questions about old and new rows."""
     comparison = connected.comparison
     rows = written_rows(
@@ -102,6 +109,7 @@ def _queried(connected: ConnectedComparison, variant: Variant, writes: Writes) -
         variant.schema,
         rows,
         comparison.workload.seed,
+        tell,
     )
 
 

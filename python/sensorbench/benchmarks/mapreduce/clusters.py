@@ -137,9 +137,9 @@ def servers_and_spark(
 
 
 def _is_local(target: TargetSpec) -> bool:
-    """Whether a worker at a node of a target's reads what lies there: where it grows, and its connector says where splits lie."""
+    """Whether a worker at a node of a target's reads what lies there: where it grows on this machine, and its connector says where splits lie."""
     connector = connector_of(target.database.name)
-    return can_grow(target) and connector is not None and connector.names_nodes
+    return can_grow(target) and target.hosts is None and connector is not None and connector.names_nodes
 
 
 def _start_hdfs(stack: ExitStack, nodes: int, progress: ProgressReporter) -> lab.Instance:
@@ -155,7 +155,7 @@ def _check_memory(variants: Sequence[Variant], nodes: int) -> None:
     check_memory(
         {
             f"{target.label} with {nodes} nodes": lab.ServerSpec(
-                target.database.name, nodes=nodes, settings=dict(target.server_settings)
+                target.database.name, nodes=nodes, settings=dict(target.server_settings), hosts=target.hosts
             )
             for target in growing
         }

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from sensorbench.errors import UsageError
 from sensorbench.options import option, parsed
-from sensorbench.runner import FILE_URL, SERVER_URL, RepetitionOptions, Seconds
+from sensorbench.runner import FILE_URL, SERVER_URL, HostOptions, RepetitionOptions, Seconds
 
 
 def parse_nodes(text: str) -> tuple[int, ...]:
@@ -24,7 +24,7 @@ def _numbers(name: str, text: str) -> tuple[int, ...]:
     return tuple(sorted({int(part) for part in parts}))
 
 
-class MapReduceOptions(RepetitionOptions):
+class MapReduceOptions(RepetitionOptions, HostOptions):
     """What a user may change; the study decides where nothing is said."""
 
     scale: float | None = option(None, "Share of the dataset that is used. Without it, --budget chooses, or it is all.")

@@ -28,6 +28,7 @@ from sensorbench.benchmarks.mapreduce.systems import (
 )
 from sensorbench.benchmarks.mapreduce.words import Reference, chosen_words, reference_of
 from sensorbench.errors import FailedError, UsageError
+from sensorbench.hosts.pool import HostPool
 from sensorbench.lifecycle import Benchmark, Description, RunContext
 from sensorbench.progress import ProgressReporter
 from sensorbench.results.mapreduce import CompleteExecution, FailedExecution, MapReduceWriter, continued, read_mapreduce
@@ -126,6 +127,10 @@ class MapReduceBenchmark(Benchmark[MapReducePlan, MapReduceManifest, MapReduceWr
     writer = MapReduceWriter
     can_resume = True
 
+    def hosts(self, plan: MapReducePlan) -> HostPool | None:
+        """Those of the databases' nodes."""
+        return plan.spec.hosts
+
     def servers(self, plan: MapReducePlan, progress: ProgressReporter) -> AbstractContextManager[Servers]:
         """The databases, and Spark."""
         return servers_and_spark(plan.spec, plan.variants, plan.master, _first(plan), progress)
@@ -170,6 +175,7 @@ class MapReduceBenchmark(Benchmark[MapReducePlan, MapReduceManifest, MapReduceWr
             workers=list(spec.workers),
             executions=spec.executions,
             budget_s=spec.deadline.budget_s if spec.deadline else None,
+            hosts=[] if spec.hosts is None else spec.hosts.chosen.names,
         )
         return Description(
             "MapReduce over articles in databases",

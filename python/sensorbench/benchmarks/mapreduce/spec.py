@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sensorbench.dataset import Dataset
+from sensorbench.hosts.pool import HostPool
 from sensorbench.lifecycle import Deadline
 from sensorbench.runner import TargetSpec
 from sensorbench.spark.inverted_index import Word
@@ -30,6 +31,8 @@ class MapReduceSpec:
     # Whether it goes on with what is in its folder, and until when it does.
     resume: bool = False
     deadline: Deadline | None = None
+    # Those of the nodes of targets that are started and can be there.
+    hosts: HostPool | None = None
     # Whether what an earlier work left at a target may be removed.
     replace: bool = False
     # Whether what this work created there is removed when it is complete.

@@ -132,7 +132,7 @@ class AnswerChecks(SummaryPart):
     wrong: int
     problems: list[AnswerProblem]
     unanswered: int = 0
-    not_reached: int = Field(default=0, description="Questions that the time for questions about contents did not suffice for.")
+    not_reached: int = Field(default=0, description="Questions about contents that were not compared, for want of time.")
     not_checked: str | None = Field(default=None, description="Why it could not be checked.")
     acknowledged_writes: int | None = None
     one_write_in: int = Field(default=1, description="One write in so many was read back.")

@@ -121,6 +121,9 @@ class MapReduceFigures(SummaryPart):
     workers: list[int] = Field(description="Numbers of workers, and of nodes of the databases that grow with them.")
     repetitions: int = Field(description="How many executions of each cell were wanted.")
     workload: MapReduceWorkload
+    hosts: list[str] = Field(
+        default=[], description="Hosts that nodes of databases were placed on; none where these were on this machine."
+    )
     loads: dict[str, Annotated[LoadedRows, AsWritten]] = Field(description="How each system was loaded, as in load.json.")
     cells: list[JobFigures]
     speed_ups: list[SpeedUp]
