@@ -93,7 +93,7 @@ def _differ_by_rule(workload: Workload) -> bool:
 
 def _tell(task: Task, number: int, variant: str, answers: int) -> None:
     """Says how many answers of a variant, the so many-th, are compared."""
-    task.advance_to(number, f"{variant}, {answers:,} answers")
+    task.advance_to(number, f"{variant}, answers compared: {answers:,}")
 
 
 def _queried(connected: ConnectedComparison, variant: Variant, writes: Writes, tell: Callable[[int], None]) -> AnswerChecks:
