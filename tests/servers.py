@@ -5,7 +5,7 @@ modules. No other test can start a server: in this process it fails at once, and
 A test without servers that would no longer test the same if it were short is marked `long("why")`; these are few.
 
 Cassandra, HBase and OpenTSDB, which lies over an HBase, take many seconds and gigabytes each to start: of several workers one alone has them (`--dist loadgroup`), which gets all
-tests whose names say one of them, or `all_servers`, in module, function or parameter. Other tests cannot take them.
+tests whose names say one of them, or `all_servers`, in module, function or parameter. Other tests cannot take them, but for a few of clusters whose rings are their own.
 """
 
 from collections.abc import Iterator, Mapping
@@ -29,6 +29,13 @@ LAB_FIXTURE = "lab_home"
 TOO_LONG_TO_BUILD = frozenset({"influxdb2"})
 _LARGE = ("cassandra", "hbase", "opentsdb")
 _LARGE_GROUP = "large servers"
+# Tests of rings that they start themselves, at the other worker: with all others, one worker would be twice as long as the other. They take no server
+# that is shared, and memory for two rings is there.
+_OTHER_RINGS = "rings of another worker"
+OF_OTHER_RINGS = (
+    "test_factors_of_cassandra_are_measured_on_fresh_clusters_of_three_nodes",
+    "test_a_ring_grows_and_shrinks_and_a_dead_node_comes_back",
+)
 # They do little, so that the optimiser takes them more time than it saves: 40 s of CPU instead of 25 s for a start and one test.
 _QUICK = frozenset({"iotdb"})
 _JAVA_OF_SERVERS = (17, 11)
@@ -106,7 +113,7 @@ def _begins(item: pytest.Item, with_long: set[Path]) -> int:
     """
     if not needs_servers(item) and (item.path in with_long or is_long(item.path.name)):
         return 0
-    if group_of(item.nodeid) == _LARGE_GROUP:
+    if group_of(item.nodeid) in {_LARGE_GROUP, _OTHER_RINGS}:
         return 1
     return 2 if needs_servers(item) else 3
 
@@ -120,6 +127,8 @@ def needs_servers(item: pytest.Item) -> bool:
 
 def group_of(nodeid: str) -> str:
     """The tests with which one worker must have this test: those that may take Cassandra or HBase, or those of its module."""
+    if nodeid.endswith(OF_OTHER_RINGS):
+        return _OTHER_RINGS
     return _LARGE_GROUP if any(name in nodeid for name in (*_LARGE, "all_servers")) else nodeid.partition("::")[0]
 
 
@@ -173,7 +182,8 @@ def refuse_unmarked(item: pytest.Item, no_lab: Path) -> None:
 
 
 def _refuse_large(item: pytest.Item, database: str) -> None:
-    if database.startswith(_LARGE) and group_of(item.nodeid) != _LARGE_GROUP:
+    has_own = group_of(item.nodeid) == _OTHER_RINGS and item.get_closest_marker("cluster") is not None
+    if database.startswith(_LARGE) and group_of(item.nodeid) != _LARGE_GROUP and not has_own:
         pytest.fail(f"{item.nodeid} takes {database}, and its name does not say so")
 
 

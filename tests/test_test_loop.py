@@ -14,7 +14,16 @@ import pytest
 from sensorbench import lab
 from sensorbench.lab import jvm
 from tests.pictures import check_once_for_each_kind, once_for_each_kind
-from tests.servers import LAB_FIXTURE, MAX_LONG, LabServers, allow_all, check_long, have_quick_java, make_quick_java
+from tests.servers import (
+    LAB_FIXTURE,
+    MAX_LONG,
+    OF_OTHER_RINGS,
+    LabServers,
+    allow_all,
+    check_long,
+    have_quick_java,
+    make_quick_java,
+)
 from tests.times import LONGEST_FIRST, is_long, rank_of, times_of
 
 ROOT = Path(__file__).parent.parent
@@ -86,6 +95,8 @@ def test_by_way_of_a_fixture(a_server_of_its_own): pass
 def test_of_several_nodes(lab_home): pass
 def test_of_cassandra(lab_home): pass
 def test_of_all_servers(lab_home): pass
+@pytest.mark.cluster
+def test_a_ring_grows_and_shrinks_and_a_dead_node_comes_back(lab_home): pass
 """
 
 
@@ -117,11 +128,18 @@ def test_fixtures_and_names_decide_on_marker_group_and_order(tmp_path: Path) -> 
         ["test_long", "test_with_long.py", "long"],
         ["test_of_cassandra", "large_servers", "server"],
         ["test_of_all_servers", "large_servers", "server"],
+        ["test_a_ring_grows_and_shrinks_and_a_dead_node_comes_back", "rings_of_another_worker", "cluster", "server"],
         ["test_alone", "test_planted.py"],
         ["test_by_way_of_a_fixture", "test_planted.py", "server"],
         ["test_of_several_nodes", "test_planted.py", "cluster", "server"],
         ["test_quick", "test_quick.py"],
     ]
+
+
+def test_rings_of_another_worker_are_there() -> None:
+    sources = [file.read_text(encoding="utf-8") for file in (ROOT / "tests").glob("test_*.py") if file != Path(__file__)]
+    for name in OF_OTHER_RINGS:
+        assert sum(f"@pytest.mark.cluster\ndef {name}(" in source for source in sources) == 1, name
 
 
 class Marked(NamedTuple):
