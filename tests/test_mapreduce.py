@@ -522,7 +522,7 @@ def test_connectors_take_places_and_credentials_from_a_targets_url(tmp_path: Pat
         (("--target", "sqlite"), "no connector between Spark and sqlite is registered; expected one of"),
         (("--target", "files", "--dataset", "beijing-air-quality", "--scale", "0.01"), "it has no articles"),
         (("--schema", "by_id"), "No such option: --schema"),
-        (("--hosts", "local:2"), "--hosts: files are on this machine; name a database whose nodes can be on hosts"),
+        (("--hosts", "local:2"), "--hosts: files are on this machine; name a database by --target, too"),
         (
             ("--target", "hbase", "--dataset", "wikipedia", "--hosts", "local:2"),
             "--hosts: the lab starts hbase on this machine alone",

@@ -164,7 +164,7 @@ def _on_hosts(targets: list[TargetSpec], hosts: str | None) -> list[TargetSpec]:
     placed = [placed_on(target, hosts) for target in targets]
     if hosts is not None and placed == targets:
         if not targets:
-            raise UsageError("--hosts: files are on this machine; name a database whose nodes can be on hosts, such as cassandra")
+            raise UsageError("--hosts: files are on this machine; name a database by --target, too")
         # It says what is wrong with the first.
         require_on(targets[0], hosts)
     return placed
