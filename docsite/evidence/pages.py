@@ -48,8 +48,8 @@ _FIGURE = re.compile(
     r"(?P<begin><!-- figure: (?P<bundle>[\w.-]+) (?P<path>.+?) -->)(?P<text>[^<]*)(?P<end><!-- end of figure -->)"
 )
 _SECTION = re.compile(rf"^{HEADING}\n.*?(?=^## |\Z)", re.DOTALL | re.MULTILINE)
-# A cell of a table in a section of a study, whose column says of what kind it is.
-_CELL = re.compile(r"(?P<section>.+)\.rows\[\d+\]\[(?P<column>\d+)\]")
+# A cell of a table in a section of a study, whose column says of what kind it is. Markdown would take `[2][6]` for a reference.
+_CELL = re.compile(r"(?P<section>.+)\.rows\[(?P<row>\d+)\]\.(?P<column>\d+)")
 # Names such as IOT-4 and versions in code are no figures; nor are links.
 _NO_PROSE = re.compile(r"```.*?```|`[^`\n]*`|\]\([^)]*\)|<!--.*?-->", re.DOTALL)
 _NUMBER = re.compile(r"(?<![\w.-])\d[\d,.]*(?:e[+-]?\d+)?(?![\w-])")
@@ -224,7 +224,8 @@ def figure_text(bundles: Sequence[Published], name: str, path: str) -> str:
     if bundle is None:
         raise UsageError(f"figure {name} {path}: there is no bundle {name}")
     values = figures_of(bundle.summary)
-    value = values.get(path)
+    cell = _CELL.fullmatch(path)
+    value = values.get(f"{cell['section']}.rows[{cell['row']}][{cell['column']}]" if cell else path)
     if value is None:
         near = [known for known in values if known.rpartition(".")[2] == path.rpartition(".")[2]][:3]
         raise UsageError(
@@ -232,7 +233,7 @@ def figure_text(bundles: Sequence[Published], name: str, path: str) -> str:
         )
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)
-    if cell := _CELL.fullmatch(path):
+    if cell:
         beginning = f"{cell['section']}.columns["
         kinds = [kind for known, kind in values.items() if known.startswith(beginning) and known.endswith("].kind")]
         return formatting.of_kind(value, str(kinds[int(cell["column"])]))
@@ -277,10 +278,12 @@ def pages() -> list[Path]:
     return [*sorted(PAGES.glob("*.md")), README]
 
 
-def advice(folder: Path = FOLDER) -> str:
-    """What recommendations go by: the file of the package, made of the bundles."""
+def advice(entries: Entries, folder: Path = FOLDER) -> str:
+    """What recommendations go by: the file of the package, made of the bundles that are there for that."""
     found: Mapping[str, EvidenceBundle | None] = {
-        name: read_evidence_bundle(file, name=name, is_own=False) for name, file in bundle_files(folder).items()
+        name: read_evidence_bundle(file, name=name, is_own=False)
+        for name, file in bundle_files(folder).items()
+        if name not in entries.bundles or entries.bundles[name].no_advice is None
     }
     return evidence_text([bundle for bundle in found.values() if bundle is not None])
 
@@ -289,7 +292,7 @@ def write_all() -> list[Path]:
     """Writes the pages, and what recommendations go by; returns the files that changed."""
     bundles, made, entries = published(), read_made(), read_entries()
     texts = {page: with_evidence(page.read_text(encoding="utf-8"), bundles, made, entries) for page in pages()}
-    texts[EVIDENCE_FILE] = advice()
+    texts[EVIDENCE_FILE] = advice(entries)
     changed = [path for path, text in texts.items() if path.read_text(encoding="utf-8") != text]
     for path in changed:
         write_text(path, texts[path])

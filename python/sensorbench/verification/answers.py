@@ -194,7 +194,7 @@ def reference_table(
 
     """
     rows: list[tuple[int, int, int, int, bool | None, list[float | None]]] = []
-    asked: dict[int, Sequence[Mapping[str, Any]]] = {
+    given: dict[int, Sequence[Mapping[str, Any]]] = {
         number: _engine.parameters(as_json(plan), parameters.readers(), phase, number, numbers).to_pylist()
         if operations.operation[names[number]].parameters
         else [{} for _ in numbers]
@@ -207,7 +207,7 @@ def reference_table(
             if time.monotonic() > end_s:
                 break
             name = names[number]
-            answer = reference_answer(workbench, name, operations.operation[name], asked[number][place])
+            answer = reference_answer(workbench, name, operations.operation[name], given[number][place])
             rows.append((number, numbers_of[number][place], answer.rows, answer.hash, None, list(answer.computed)))
             tell(len(rows))
     columns = [[row[place] for row in rows] for place in range(len(REFERENCE_SCHEMA))]
