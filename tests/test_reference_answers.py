@@ -2,16 +2,21 @@
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import duckdb
 import pytest
 
+from sensorbench.analysis.equality import Answer
 from sensorbench.app.comparison import run_comparison_and_report
 from sensorbench.benchmarks.comparison import checking
+from sensorbench.dataset.dataset import workbench as dataset_workbench
 from sensorbench.progress import ProgressReporter
 from sensorbench.results import RunResult
 from sensorbench.results.summary.comparison import ComparisonSummary
 from sensorbench.runner import plan_experiment
+from sensorbench.schemas import Operations
 from sensorbench.verification import answers
 
 QUESTION = "SELECT count(*), sum(length(site)), sum(octet_length(raw)) FROM readings"
@@ -42,6 +47,43 @@ def test_small_relations_are_kept_in_memory_while_they_are_needed(workbench: duc
     with pytest.raises(duckdb.Error, match="no_such"), answers._small_relations_in_memory(workbench):
         workbench.execute("FROM no_such")
     assert plan_of(workbench) == plan
+
+
+def test_what_comes_from_a_series_of_times_is_not_compared_with_all_rows() -> None:
+    query = """
+        WITH grid AS (SELECT unnest(generate_series(1, 1000)) AS t), known AS (SELECT range AS t FROM range(10000))
+        SELECT grid.t, known.t FROM grid ASOF JOIN known ON grid.t >= known.t
+    """
+    usual, ours = (str(connection.sql(query).explain()) for connection in (duckdb.connect(), dataset_workbench()))
+    assert "Nested Loop Join" in usual
+    assert "Nested Loop Join" not in ours
+
+
+def test_operations_take_turns_until_the_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter(range(100))
+    monkeypatch.setattr(answers, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    monkeypatch.setattr(answers, "reference_answer", lambda *_: Answer(1, 7, None, ()))
+    operations = cast("Operations", SimpleNamespace(operation=dict.fromkeys("ab", SimpleNamespace(parameters={}))))
+    numbers_of, told = {0: [4, 5, 6], 1: [8, 9]}, list[int]()
+
+    def answered(max_s: float | None) -> list[tuple[int, int]]:
+        table = answers.reference_table(
+            duckdb.connect(),
+            operations,
+            ["a", "b"],
+            cast("Any", {}),
+            cast("Any", None),
+            0,
+            numbers_of,
+            max_s=max_s,
+            tell=told.append,
+        )
+        return list(zip(table["operation"].to_pylist(), table["k"].to_pylist(), strict=True))
+
+    # The clock is read before each answer.
+    assert answered(2.5) == [(0, 4), (1, 8)]
+    assert told == [1, 2]
+    assert answered(None) == [(0, 4), (1, 8), (0, 5), (1, 9), (0, 6)]
 
 
 @pytest.mark.parametrize("columns", ["number", "site", "number, site"])

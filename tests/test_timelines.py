@@ -28,6 +28,7 @@ from sensorbench.schemas.arrow_types import ARROW_TYPES
 from sensorbench.schemas.operations import operations_file
 from sensorbench.schemas.shipped import SHIPPED_FOLDER
 from sensorbench.schemas.time_buckets import SamplingInterval
+from sensorbench.verification import contents as contents_checks
 from sensorbench.verification.answers import answers_by_operation, reference_answer
 from sensorbench.verification.ask_each import ask_each
 from sensorbench.verification.contents import WrittenRows, check_contents
@@ -572,6 +573,17 @@ def test_what_is_not_as_it_was_acknowledged_is_found(
     assert (contents["read_back"], contents["lost_writes"]) == (len(claimed), lost)
     assert contents["wrong"] == len(contents["problems"])
     assert any(problem in entry["problem"] for entry in contents["problems"]) if problem else contents["wrong"] == 0, contents
+
+
+def test_questions_that_there_is_no_time_for_are_counted(
+    timelines: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(contents_checks, "REFERENCES_S", -1.0)
+    with loaded(layout("fjall", "typed"), timelines, tmp_path) as (schema, target):
+        ask_each(target, "append_readings", OPERATIONS.operation["append_readings"], schema, readings(WRITTEN))
+        contents = checked(target, timelines, schema, readings(WRITTEN))
+    assert (contents["queried"], contents["wrong"], contents["lost_writes"]) == (0, 0, 0)
+    assert contents["not_reached"] >= 25
 
 
 def test_of_batches_that_were_acknowledged_none_may_be_missing(timelines: Dataset, tmp_path: Path) -> None:
