@@ -256,16 +256,17 @@ impl Points {
         &'p self,
         value: &'p impl Fn(usize) -> ValueRef<'a>,
     ) -> Result<impl Iterator<Item = (&'p Name, usize, bool, ValueRef<'a>)>, ConversionError> {
-        let is_missing = |place: usize| matches!(value(place), ValueRef::Null);
-        if self.values.iter().all(|(_, place, _)| is_missing(*place)) {
+        if self.values.iter().all(|(_, place, _)| matches!(value(*place), ValueRef::Null)) {
             let message = match self.values.as_slice() {
                 [_] => "null; a point has a value".to_owned(),
                 _ => "null, as all fields of the row are; a point has at least one value".to_owned(),
             };
             return Err(self.at(self.values[0].1)(ConversionError(message)));
         }
-        let present = self.values.iter().filter(move |(_, place, _)| !is_missing(*place));
-        Ok(present.map(|(name, place, is_base64)| (name, *place, *is_base64, value(*place))))
+        Ok(self.values.iter().filter_map(|(name, place, is_base64)| match value(*place) {
+            ValueRef::Null => None,
+            field => Some((name, *place, *is_base64, field)),
+        }))
     }
 
     /// How many rows there are at a server that counts the values of a field, or of all fields where rows name theirs (`None`). `missing` says of
