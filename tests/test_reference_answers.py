@@ -64,7 +64,7 @@ def test_operations_take_turns_until_the_time_is_over(monkeypatch: pytest.Monkey
     monkeypatch.setattr(answers, "time", SimpleNamespace(monotonic=lambda: next(clock)))
     monkeypatch.setattr(answers, "reference_answer", lambda *_: Answer(1, 7, None, ()))
     operations = cast("Operations", SimpleNamespace(operation=dict.fromkeys("ab", SimpleNamespace(parameters={}))))
-    numbers_of, told = {0: [4, 5, 6], 1: [8, 9]}, list[int]()
+    numbers_of, reported = {0: [4, 5, 6], 1: [8, 9]}, list[int]()
 
     def answered(max_s: float | None) -> list[tuple[int, int]]:
         table = answers.reference_table(
@@ -76,13 +76,13 @@ def test_operations_take_turns_until_the_time_is_over(monkeypatch: pytest.Monkey
             0,
             numbers_of,
             max_s=max_s,
-            tell=told.append,
+            report=reported.append,
         )
         return list(zip(table["operation"].to_pylist(), table["k"].to_pylist(), strict=True))
 
     # The clock is read before each answer.
     assert answered(2.5) == [(0, 4), (1, 8)]
-    assert told == [1, 2]
+    assert reported == [1, 2]
     assert answered(None) == [(0, 4), (1, 8), (0, 5), (1, 9), (0, 6)]
 
 

@@ -116,8 +116,8 @@ def _write(
             with pa.OSFile(str(unfinished), "wb") as sink, pa.ipc.new_stream(sink, reader.schema, options=options) as writer:
                 for batch in reader:
                     watch.rows += batch.num_rows
-                    nulls = zip(batch.schema.names, (column.null_count for column in batch.columns), strict=True)
-                    missing.update(dict(nulls))
+                    columns = zip(batch.schema.names, batch.columns, strict=True)
+                    missing.update({name: column.null_count for name, column in columns})
                     writer.write_batch(batch)
         unfinished.rename(file)
     except (duckdb.Error, pa.ArrowException) as error:
@@ -130,7 +130,7 @@ def _write(
 
 
 class _Watch:
-    """Says how far a query is, and how many of its rows have come, while another thread executes it."""
+    """Shows how far a query is, and how many of its rows have come, while another thread executes it."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, task: Task) -> None:
         # DuckDB knows how far it is only if it is to show that; we show it.
@@ -138,7 +138,7 @@ class _Watch:
         self.rows = 0
         self._connection, self._task = connection, task
         self._is_over = threading.Event()
-        self._thread = threading.Thread(target=self._tell, daemon=True)
+        self._thread = threading.Thread(target=self._show, daemon=True)
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -148,7 +148,7 @@ class _Watch:
         self._is_over.set()
         self._thread.join()
 
-    def _tell(self) -> None:
+    def _show(self) -> None:
         while not self._is_over.wait(SECONDS_BETWEEN_LOOKS):
             # It is below 0 while nothing is known.
             percent = max(0.0, self._connection.query_progress())

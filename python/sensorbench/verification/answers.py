@@ -177,7 +177,7 @@ def reference_table(
     numbers_of: dict[int, list[int]],
     *,
     max_s: float | None = None,
-    tell: Callable[[int], None] = lambda _: None,
+    report: Callable[[int], None] = lambda _: None,
 ) -> pa.Table:
     """Reference answers to some operations of a plan.
 
@@ -190,26 +190,24 @@ def reference_table(
         phase: the number of the plan's phase.
         numbers_of: the numbers k by number of the operation.
         max_s: begins no other after so long (s). Operations take turns, so that each has as many.
-        tell: told how many there are.
+        report: called with how many there are, after each.
 
     """
     rows: list[tuple[int, int, int, int, bool | None, list[float | None]]] = []
-    given: dict[int, Sequence[Mapping[str, Any]]] = {
-        number: _engine.parameters(as_json(plan), parameters.readers(), phase, number, numbers).to_pylist()
-        if operations.operation[names[number]].parameters
-        else [{} for _ in numbers]
-        for number, numbers in numbers_of.items()
-    }
-    in_turn = [(number, place) for number, numbers in numbers_of.items() for place in range(len(numbers))]
+    questions: list[tuple[int, int, int, Mapping[str, Any]]] = []
+    for number, numbers in numbers_of.items():
+        of_each: Sequence[Mapping[str, Any]] = [{} for _ in numbers]
+        if operations.operation[names[number]].parameters:
+            of_each = _engine.parameters(as_json(plan), parameters.readers(), phase, number, numbers).to_pylist()
+        questions += [(turn, number, k, values) for turn, (k, values) in enumerate(zip(numbers, of_each, strict=True))]
     end_s = math.inf if max_s is None else time.monotonic() + max_s
     with _small_relations_in_memory(workbench):
-        for number, place in sorted(in_turn, key=itemgetter(1)):
+        for _, number, k, values in sorted(questions, key=itemgetter(0)):
             if time.monotonic() > end_s:
                 break
-            name = names[number]
-            answer = reference_answer(workbench, name, operations.operation[name], given[number][place])
-            rows.append((number, numbers_of[number][place], answer.rows, answer.hash, None, list(answer.computed)))
-            tell(len(rows))
+            answer = reference_answer(workbench, names[number], operations.operation[names[number]], values)
+            rows.append((number, k, answer.rows, answer.hash, None, list(answer.computed)))
+            report(len(rows))
     columns = [[row[place] for row in rows] for place in range(len(REFERENCE_SCHEMA))]
     return pa.table(columns, schema=REFERENCE_SCHEMA)
 

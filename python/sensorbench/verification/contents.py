@@ -189,10 +189,10 @@ def check_contents(
     schema: Schema,
     written: WrittenRows,
     seed: int,
-    tell: Callable[[int], None] = lambda _: None,
+    report: Callable[[int], None] = lambda _: None,
 ) -> AnswerChecks:
-    """Asks the sealed database each question that its schema knows, over old and new rows, and compares with the reference. `tell` is told how
-    many answers have one.
+    """Asks the sealed database each question that its schema knows, over old and new rows, and compares with the reference. `report` is
+    called with how many answers were compared, after each.
     """
     if written.changed:
         reason = f"{', '.join(written.changed)} changed rows that were there; which of several changes of one row came last is not known"
@@ -229,7 +229,9 @@ def check_contents(
         plan = build_plan(operations, schema, parameters, workload, 0)
         given, failed = _answers(target, plan, parameters)
         numbers_of = {number: of_kind.numbers.tolist() for number, of_kind in given.items()}
-        reference = reference_table(workbench, operations, names, plan, parameters, 0, numbers_of, max_s=REFERENCES_S, tell=tell)
+        reference = reference_table(
+            workbench, operations, names, plan, parameters, 0, numbers_of, max_s=REFERENCES_S, report=report
+        )
     problems = [*back.problems, *_problems(names, given, reference)]
     return AnswerChecks(
         queried=reference.num_rows,

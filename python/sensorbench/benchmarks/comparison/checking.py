@@ -67,8 +67,8 @@ def contents_of(
                 for repeat in repeats[variant.id]
             ]
             writes = Writes(planned_operations(comparison.operations, own), runs, plans, connected.parameters)
-            tell = partial(_tell, task, number, variant.id)
-            checks = _NOT_QUERIED if _differ_by_rule(own) else _queried(connected, variant, writes, tell)
+            report = partial(_report, task, number, variant.id)
+            checks = _NOT_QUERIED if _differ_by_rule(own) else _queried(connected, variant, writes, report)
             found[variant.id] = _with_accounts(checks, connected, variant, writes, writer)
         accounts = [of_write for check in found.values() for of_write in check.accounting]
         queried, wrong = (sum(getattr(check, name) for check in found.values()) for name in ("queried", "wrong"))
@@ -91,12 +91,12 @@ def _differ_by_rule(workload: Workload) -> bool:
     return differs or workload.retention is not None
 
 
-def _tell(task: Task, number: int, variant: str, answers: int) -> None:
+def _report(task: Task, number: int, variant: str, answers: int) -> None:
     """Says how many answers of a variant, the so many-th, are compared."""
     task.advance_to(number, f"{variant}, answers compared: {answers:,}")
 
 
-def _queried(connected: ConnectedComparison, variant: Variant, writes: Writes, tell: Callable[[int], None]) -> AnswerChecks:
+def _queried(connected: ConnectedComparison, variant: Variant, writes: Writes, report: Callable[[int], None]) -> AnswerChecks:
     """Asks questions about old and new rows."""
     comparison = connected.comparison
     rows = written_rows(
@@ -109,7 +109,7 @@ def _queried(connected: ConnectedComparison, variant: Variant, writes: Writes, t
         variant.schema,
         rows,
         comparison.workload.seed,
-        tell,
+        report,
     )
 
 
