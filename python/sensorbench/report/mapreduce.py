@@ -157,7 +157,8 @@ def _speed_up_section(summary: MapReduceSummary) -> Section:
     ]
     limit = ": more workers than it has idle CPUs cannot be faster" if summary.environment["spark"].get("started") else ""
     first = summary.result.words[0].word
-    text = f"The broken line is linear; drawn is the word {first!r}. Workers, databases and the driver share this machine{limit}."
+    sharing = "Workers and the driver" if summary.result.hosts else "Workers, databases and the driver"
+    text = f"The broken line is linear; drawn is the word {first!r}. {sharing} share this machine{limit}."
     of_first = [speed_up for speed_up in summary.result.speed_ups if speed_up.word in {first, None}]
     drawn = Chart("speed-up", _speed_up(of_first)) if of_first else None
     return Section("speed-up", "Speed-up", [Text(text), *([drawn] if drawn else []), Table(columns, rows)])
