@@ -4,6 +4,7 @@ import json
 import os
 import re
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -355,12 +356,15 @@ def test_rows_with_other_keys_are_added_by_all_of_them(loadable: Loadable, monke
 def test_ctrl_c_while_parts_are_sent_is_not_kept_waiting_by_the_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     until_s = time.monotonic() + LONGEST_S
     sent: list[int] = []
+    taken: list[bool] = []
 
     def endless(_: LoadPart) -> Iterator[bytes]:
         while time.monotonic() < until_s:
-            sent.append(1)
-            if len(sent) == 3:
-                os.kill(os.getpid(), signal.SIGINT)
+            sent.append(threading.get_ident())
+            # Both threads send. The one that takes the signal is not the main thread, which nothing wakes then.
+            if sent.count(threading.get_ident()) == 3 and not taken:
+                taken.append(True)
+                signal.pthread_kill(threading.get_ident(), signal.SIGINT)
             yield b"more"
 
     monkeypatch.setattr(LoadPart, "chunks", endless)

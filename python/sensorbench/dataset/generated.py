@@ -27,6 +27,8 @@ from sensorbench.progress import ProgressReporter, Task
 
 # Parts are some ten thousand readings or some megabytes of articles, so a file is some tens of megabytes.
 PARTS_A_FILE = 16
+# How often it is looked whether the user interrupts.
+_SLICE_S = 0.2
 
 
 class RowsInParts(Protocol):
@@ -100,9 +102,12 @@ def in_this_process(reporter: ProgressReporter, threads: int | None = None) -> W
             with ThreadPoolExecutor(at_once) as pool:
                 writing = [pool.submit(write_some, first, end) for first, end in pairwise(ends)]
                 try:
-                    done, _ = wait(writing, return_when=FIRST_EXCEPTION)
-                    for files_of_thread in done:
-                        files_of_thread.result()
+                    left = set(writing)
+                    while left:
+                        # Never without an end: a signal that comes just before this thread sleeps does not wake it.
+                        ended, left = wait(left, _SLICE_S, return_when=FIRST_EXCEPTION)
+                        for files_of_thread in ended:
+                            files_of_thread.result()
                 finally:
                     # After an error, or Ctrl-C, nobody waits for files that are not needed any more.
                     progress.stopped.set()

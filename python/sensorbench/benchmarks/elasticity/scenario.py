@@ -13,6 +13,8 @@ from sensorbench.results.engine_report import EngineRun, Snapshot
 
 # Events on the run's time axis, besides those of the change itself.
 STABLE, NEVER_STABLE, FAILED = "seen to be stable", "not stable in time", "change failed"
+# How often it is looked whether the user interrupts.
+SLICE_S = 0.2
 
 
 @dataclass(frozen=True)
@@ -59,8 +61,9 @@ class Scenario:
 
     def wait(self) -> None:
         """Waits until the change is over, also when the run has ended before it."""
-        if self._thread is not None:
-            self._thread.join()
+        # Never without an end: a signal that comes just before this thread sleeps does not wake it.
+        while self._thread is not None and self._thread.is_alive():
+            self._thread.join(SLICE_S)
 
     def _note(self, snapshot: Snapshot) -> None:
         """Puts down when measurements ended: between two snapshots operations came evenly."""

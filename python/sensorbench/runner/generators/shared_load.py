@@ -119,6 +119,7 @@ class SharedLoad:
     def _each(self, generators: Sequence[LoadGenerator], call: Callable[[LoadGenerator], Result]) -> dict[int, Result]:
         """What each load generator answers, by number. Raises the error of the first that has one, when all have answered."""
         self._calls = calls = self._threads.call(call, generators)
+        self._threads.settle(calls, may_take_long=True)
         answers: dict[int, Result] = {}
         failed: BaseException | None = None
         for number, answer in calls.items():

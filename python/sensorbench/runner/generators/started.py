@@ -69,6 +69,7 @@ class GeneratorThreads:
 
         """
         since_s = time.monotonic()
+        # Never without an end: a signal that another thread takes, or that comes just before this one sleeps, does not wake it.
         while wait(calls.values(), SLICE_S).not_done:
             if can_interrupt:
                 interrupts.check()
