@@ -37,7 +37,7 @@ RANGES = ("-minute", "-hour", "-week", "-month")
 CHANGED = (*RANGES, "-5-stations", "-10-stations", "-1-sensor", "-10-sensors", "-50-sensors", "-100-sensors")
 SETTINGS = tuple(query + changed for query in QUERIES for changed in ("", *(CHANGED if query not in ("q6", "q7") else RANGES)))
 # What needs rows that were written.
-ONLINE = ("q1-newest", "q3-newest", "append_row", "get_written_row")
+ONLINE = ("q1-newest", "q3-newest", "append_rows", "get_written_row")
 Rows = list[tuple[object, ...]]
 
 
@@ -268,7 +268,7 @@ def test_questions_are_asked_while_rows_are_written_and_all_are_there_at_the_end
     path = tmp_path / "online.toml"
     path.write_text(
         f'dataset = "{NAME}"\noperations = "tsm"\n[[target]]\nurl = "duckdb"\nschema = "wide"\n'
-        '[workload]\nmix = { append_row = 40, q1 = 1, q3 = 1, "q1-newest" = 1, "q3-newest" = 1 }\nschedule = { rate = 200 }\noperations = 400\n'
+        '[workload]\nmix = { append_rows = 40, q1 = 1, q3 = 1, "q1-newest" = 1, "q3-newest" = 1 }\nschedule = { rate = 200 }\noperations = 400\n'
         "repetitions = 1\n",
         encoding="utf-8",
     )
@@ -284,10 +284,10 @@ def test_questions_are_asked_while_rows_are_written_and_all_are_there_at_the_end
 
 def test_what_a_variant_cannot_answer_changes_no_rate_of_the_others() -> None:
     schema = load_schema("wide", operations="tsm", database="duckdb")
-    (variant,) = make_variants([VariantSpec(parse_target("duckdb"), schema, operations=("append_row", "q1"))], Path("nowhere"))
-    workload = Workload(mix={"append_row": 100, "q1": 1, "q5": 6}, schedule=Schedule(rate=107, concurrency=4), duration="1s")
+    (variant,) = make_variants([VariantSpec(parse_target("duckdb"), schema, operations=("append_rows", "q1"))], Path("nowhere"))
+    workload = Workload(mix={"append_rows": 100, "q1": 1, "q5": 6}, schedule=Schedule(rate=107, concurrency=4), duration="1s")
     of_variant = variant.workload(workload)
-    assert (of_variant.mix, of_variant.schedule.rate) == ({"append_row": 100, "q1": 1}, pytest.approx(101))
+    assert (of_variant.mix, of_variant.schedule.rate) == ({"append_rows": 100, "q1": 1}, pytest.approx(101))
     steps = Schedule(segments=[Segment(from_=10.7, to=107, length="1s")], concurrency=4)
     (segment,) = variant.workload(workload.model_copy(update={"schedule": steps})).schedule.segments
     assert (segment.from_, segment.to) == (pytest.approx(10.1), pytest.approx(101))

@@ -38,11 +38,18 @@ impl BlockingSession for ChdbSession {
         let outcome = self.running.during(connection, &self.deadline, || match &self.operations[*operation] {
             Prepared::Read(statement, columns) => connection.read(&statement.text(parameters), columns, rows),
             Prepared::Run(statement) => connection.run(&statement.text(parameters)),
-            Prepared::Write(table, places) => connection.insert(table.insert(), &table.row(places, parameters)?),
+            Prepared::Write(table, places) => {
+                let rows = places.written(parameters, |data, value| table.append(data, value))?;
+                connection.insert(table.insert(), &rows)
+            }
         });
         match outcome {
             Err(DriverError::Timeout) => Err(self.deadline.passed().unwrap_or(DriverError::Timeout)),
             other => other,
         }
+    }
+
+    fn writes_many(&self, operation: usize) -> bool {
+        matches!(self.operations[operation], Prepared::Write(..))
     }
 }

@@ -54,6 +54,7 @@ mod pool;
 mod prometheus;
 mod promql;
 mod protocol;
+mod row_places;
 mod samples;
 mod schema;
 mod series_columns;

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use sensorbench_driver::{DriverError, Operation, Schema, SchemaError, Type, Value, parse_part};
+use sensorbench_driver::{DriverError, Operation, Schema, SchemaError, Type, parse_part};
 use serde::Deserialize;
 use serde_json::Value as Json;
 
-use crate::point_form;
 use crate::points::{Points, PointsText};
 use crate::protocol::{Protocol, Reading, Scope};
+use crate::row_places::RowPlaces;
 
 /// A schema whose parts are known to be sound.
 #[derive(Clone, Debug)]
@@ -60,8 +60,8 @@ pub fn time_parameter(operation: &Operation, key: &str, text: Option<&str>) -> R
 /// An operation, ready to be executed.
 pub enum Prepared {
     Read(Box<dyn Reading>),
-    /// Writes a point, whose columns are parameters in these places.
-    Write(Points, Vec<usize>),
+    /// Writes a point for each row.
+    Write(Points, RowPlaces),
 }
 
 impl HttpSchema {
@@ -120,16 +120,6 @@ impl HttpSchema {
             }
             places.push(place);
         }
-        Ok(Prepared::Write(points, places))
-    }
-}
-
-impl Prepared {
-    /// The point of a write.
-    pub fn point(points: &Points, places: &[usize], prefix: &str, parameters: &[Value]) -> Result<Vec<u8>, DriverError> {
-        let mut point = Vec::with_capacity(256);
-        let appended = point_form::append(points, &mut point, prefix, |column| parameters[places[column]].as_ref());
-        appended.map_err(|error| DriverError::Data(error.to_string()))?;
-        Ok(point)
+        Ok(Prepared::Write(points, RowPlaces::new(operation, places)))
     }
 }

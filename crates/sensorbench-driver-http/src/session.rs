@@ -6,6 +6,7 @@ use std::sync::Arc;
 use futures::future::LocalBoxFuture;
 use sensorbench_driver::{AsyncConnector, AsyncSession, DriverError, Executing, Request, Rows, Value};
 
+use crate::point_form;
 use crate::pool::Pool;
 use crate::protocol::{AnswerState, Protocol, Reading};
 use crate::schema::Prepared;
@@ -62,13 +63,19 @@ impl AsyncSession for HttpSession {
             let Request { operation, parameters, rows } = request.as_mut();
             let outcome = match &self.operations[*operation] {
                 Prepared::Read(reading) => self.read(reading.as_ref(), parameters, rows).await,
-                Prepared::Write(points, places) => match Prepared::point(points, places, &self.prefix, parameters) {
-                    Ok(point) => self.write(point).await,
-                    Err(error) => Err(error),
-                },
+                Prepared::Write(points, places) => {
+                    match places.written(parameters, |data, value| point_form::append(points, data, &self.prefix, value)) {
+                        Ok(written) => self.write(written).await,
+                        Err(error) => Err(error),
+                    }
+                }
             };
             (request, outcome)
         })
+    }
+
+    fn writes_many(&self, operation: usize) -> bool {
+        matches!(self.operations[operation], Prepared::Write(..))
     }
 }
 
@@ -84,8 +91,8 @@ impl HttpSession {
         lines.finish(read)
     }
 
-    async fn write(&self, point: Vec<u8>) -> Result<(), DriverError> {
-        let reply = self.pool.ask(self.protocol.write(&self.target, point)).await?;
+    async fn write(&self, points: Vec<u8>) -> Result<(), DriverError> {
+        let reply = self.pool.ask(self.protocol.write(&self.target, points)).await?;
         self.protocol.refusal(&reply).map_or(Ok(()), |refusal| Err(DriverError::Statement(refusal)))
     }
 }

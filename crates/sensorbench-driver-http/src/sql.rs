@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use sensorbench_driver::{Column, DriverError, Operation, SchemaError, SqlStatement, parse_part};
 use serde::Deserialize;
 
+use crate::row_places::RowPlaces;
 use crate::template::{Form, Language, Piece, Template};
 
 /// Parameters are `:name`, with a form where the database takes it.
@@ -16,8 +17,8 @@ pub enum Prepared<Statement, Table> {
     Read(Statement, Vec<Column>),
     /// A statement that returns nothing.
     Run(Statement),
-    /// A row of a table, whose columns are parameters in these places.
-    Write(Table, Vec<usize>),
+    /// Rows of a table.
+    Write(Table, RowPlaces),
 }
 
 impl<Statement, Table> Prepared<Statement, Table> {
@@ -30,7 +31,7 @@ impl<Statement, Table> Prepared<Statement, Table> {
     ) -> Result<Self, DriverError> {
         if let Some(text) = written(operation)? {
             let (table, places) = table(&text)?;
-            return Ok(Self::Write(table, places));
+            return Ok(Self::Write(table, RowPlaces::new(operation, places)));
         }
         let statement = statement(operation)?;
         Ok(if operation.columns.is_empty() { Self::Run(statement) } else { Self::Read(statement, operation.columns.clone()) })

@@ -242,6 +242,11 @@ pub trait AsyncSession {
     /// Executes an operation and drains its whole answer into the request's rows. The future is dropped when the operation
     /// times out or is cancelled; the session must then still be usable.
     fn execute(&self, request: Box<Request>) -> Executing<'_>;
+
+    /// Whether an operation takes the parameters of several rows, one row after the other, and writes all of them by one request.
+    fn writes_many(&self, _operation: usize) -> bool {
+        false
+    }
 }
 
 /// A connection that executes operations, one at a time.
@@ -249,4 +254,9 @@ pub trait BlockingSession {
     /// Executes an operation and drains its whole answer into the request's rows; gives up when its deadline has passed.
     /// The session must be usable after any error.
     fn execute(&mut self, request: &mut Request) -> Result<(), DriverError>;
+
+    /// Whether an operation takes the parameters of several rows, one row after the other, and writes all of them by one request.
+    fn writes_many(&self, _operation: usize) -> bool {
+        false
+    }
 }

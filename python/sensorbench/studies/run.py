@@ -273,7 +273,10 @@ def _specs_of(grid: Grid, target: TargetSpec, layout: Layout) -> list[VariantSpe
 
 def _spec(grid: Grid, target: TargetSpec, layout: Layout, choice: LayoutChoice) -> VariantSpec:
     schema = load_schema(
-        layout.schema_, operations=grid.operations, database=target.database.dialect, parameters=choice.parameters
+        layout.schema_,
+        operations=grid.operations,
+        database=target.database.dialect,
+        parameters={**grid.parameters, **choice.parameters},
     )
     operations = _answered(grid, layout, schema)
     return VariantSpec(

@@ -135,6 +135,9 @@ class Grid(toml_file.FileModel):
     )
     # By dialect.
     schemas: Annotated[dict[str, list[Layout]], BeforeValidator(_with_plain_names)]
+    parameters: dict[str, ParameterValue] = Field(
+        default={}, description="Values of parameters that all schemas have, where layouts compare no others."
+    )
     parameter_sources: dict[str, OwnParameterSource] = {}
     workload: Workload
 

@@ -12,6 +12,7 @@ use super::table::Table;
 use crate::connection::Call;
 use crate::load::Form;
 use crate::pool::Pool;
+use crate::row_places::RowPlaces;
 use crate::session::connected;
 use crate::sql;
 use crate::target::Target;
@@ -72,6 +73,10 @@ impl AsyncSession for ClickhouseSession {
             (request, outcome)
         })
     }
+
+    fn writes_many(&self, operation: usize) -> bool {
+        matches!(self.operations[operation], Prepared::Write(..))
+    }
 }
 
 impl ClickhouseSession {
@@ -79,8 +84,8 @@ impl ClickhouseSession {
         read(&self.pool, reading(self.reading_path.clone(), statement), columns, rows).await
     }
 
-    async fn write(&self, table: &Table, places: &[usize], parameters: &[Value]) -> Result<(), DriverError> {
-        self.send(table.call(table.row(places, parameters)?)).await
+    async fn write(&self, table: &Table, places: &RowPlaces, parameters: &[Value]) -> Result<(), DriverError> {
+        self.send(table.call(places.written(parameters, |data, value| table.append(data, value))?)).await
     }
 
     async fn send(&self, call: Call) -> Result<(), DriverError> {

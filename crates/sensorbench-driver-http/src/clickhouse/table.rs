@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use percent_encoding::utf8_percent_encode;
-use sensorbench_driver::{ConversionError, DriverError, Parameter, Value, ValueRef};
+use sensorbench_driver::{ConversionError, Parameter, ValueRef};
 
 use super::statement::name;
 use super::types::ColumnType;
@@ -66,14 +66,6 @@ impl Table {
             column.append(data, value(place)).map_err(|error| error.at("column", name))
         };
         self.columns.iter().enumerate().try_for_each(append)
-    }
-
-    /// One row, made of an operation's parameters in these places.
-    pub fn row(&self, places: &[usize], parameters: &[Value]) -> Result<Vec<u8>, DriverError> {
-        let mut data = Vec::with_capacity(128);
-        self.append(&mut data, |column| parameters[places[column]].as_ref())
-            .map_err(|error| DriverError::Data(error.to_string()))?;
-        Ok(data)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Where rows are written: a table, or the series below a path.
 
-use sensorbench_driver::{ConversionError, DriverError, Value, ValueRef};
+use sensorbench_driver::{ConversionError, ValueRef};
 
 use super::answer;
 use super::table::Table;
@@ -13,16 +13,6 @@ use crate::load::Form;
 pub enum Place {
     Table(Table),
     Series(Series),
-}
-
-impl Place {
-    /// One row, made of an operation's parameters in these places.
-    pub fn row(&self, places: &[usize], parameters: &[Value]) -> Result<Call, DriverError> {
-        let mut data = Vec::with_capacity(128);
-        self.append(&mut data, |column| parameters[places[column]].as_ref())
-            .map_err(|error| DriverError::Data(error.to_string()))?;
-        Ok(self.call(data))
-    }
 }
 
 impl Form for Place {

@@ -11,6 +11,7 @@ use super::precision::Precision;
 use super::statement::Statement;
 use super::tree;
 use crate::connection::Call;
+use crate::load::Form;
 use crate::pool::Pool;
 use crate::session::connected;
 use crate::sql;
@@ -69,6 +70,10 @@ impl AsyncSession for IotdbSession {
             (request, outcome)
         })
     }
+
+    fn writes_many(&self, operation: usize) -> bool {
+        matches!(self.operations[operation], Prepared::Write(..))
+    }
 }
 
 impl IotdbSession {
@@ -88,7 +93,9 @@ impl IotdbSession {
                 self.send(tree::running(&statement.text(self.precision, parameters)?)).await
             }
             Prepared::Run(statement) => self.send(running(database, &statement.text(self.precision, parameters)?)).await,
-            Prepared::Write(place, places) => self.send(place.row(places, parameters)?).await,
+            Prepared::Write(place, places) => {
+                self.send(place.call(places.written(parameters, |data, value| place.append(data, value))?)).await
+            }
         }
     }
 

@@ -180,8 +180,14 @@ impl ClientSteps {
     /// Appends the derived parameters to the operation's own. What is derived from null is null.
     #[inline]
     pub fn derive_parameters(&self, parameters: &mut Vec<Value>) {
+        self.derive_parameters_from(0, parameters);
+    }
+
+    /// The same where the operation's own begin at `start`.
+    #[inline]
+    pub fn derive_parameters_from(&self, start: usize, parameters: &mut Vec<Value>) {
         for derive in &self.derive {
-            parameters.push(match parameters[derive.floor] {
+            parameters.push(match parameters[start + derive.floor] {
                 Value::Timestamp(time) => Value::Timestamp(derive.every.floor(time)),
                 _ => Value::Null,
             });

@@ -32,7 +32,7 @@ impl<'a> MultiStatement<'a> {
 
     /// What an operation takes: its own statements, and those that go with them.
     fn wanted(&self, task: &Task, found: &Rows) -> Result<Wanted, DriverError> {
-        let own = task.statements(found)?;
+        let own = task.statements(found, |number| self.session.writes_many(number))?;
         let also = task.also(&own, &self.known.borrow())?;
         Ok(Wanted { own, also })
     }
@@ -98,18 +98,21 @@ impl AsyncSession for MultiStatement<'_> {
                 (request, result)
             });
         }
-        let wanted = match self.wanted(&task, &Rows::new()) {
+        let mut wanted = match self.wanted(&task, &Rows::new()) {
             Ok(wanted) if wanted.own.is_empty() => return Box::pin(ready((request, Ok(())))),
             Ok(wanted) => wanted,
             Err(error) => return Box::pin(ready((request, Err(error)))),
         };
         if wanted.own.len() == 1 && wanted.also.is_empty() {
             // Nothing to put together: the request itself asks for the only statement.
-            let declared = task.own.len();
-            request.parameters.truncate(declared);
-            for statement in wanted.own {
-                request.operation = statement.number;
-                if let Set::With(value) = statement.parameters {
+            let Statement { number, parameters } = wanted.own.remove(0);
+            request.operation = number;
+            if let Set::OfAll = parameters {
+                request.parameters = task.parameters_of_all();
+            } else {
+                let declared = task.own.len();
+                request.parameters.truncate(declared);
+                if let Set::With(value) = parameters {
                     request.parameters.push(value);
                 }
             }

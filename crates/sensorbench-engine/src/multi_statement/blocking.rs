@@ -37,7 +37,7 @@ impl<'a> BlockingMultiStatement<'a> {
         if let Some(before) = task.before() {
             self.execute_one(task, &before)?;
         }
-        let statements = task.statements(&self.partial.rows)?;
+        let statements = task.statements(&self.partial.rows, |number| self.session.writes_many(number))?;
         // Who reads finds nothing that was not told before.
         for accompanying in task.also(&statements, &self.known)? {
             self.execute_one(task, &accompanying.statement)?;

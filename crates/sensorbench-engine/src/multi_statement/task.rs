@@ -22,6 +22,8 @@ pub(super) enum Set {
     With(Value),
     /// Those of a later reading with this number, from 0, and what follows from them.
     OfLater(usize),
+    /// Those of all readings, one reading after the other, each with what follows from it.
+    OfAll,
 }
 
 /// A statement that goes with the operation's own.
@@ -59,8 +61,8 @@ impl<'a, 'r> Task<'a, 'r> {
     }
 
     /// The operation's own statement, once or once for each part or reading, in the order that its rows must come in. `found` is the
-    /// answer to what was asked before.
-    pub fn statements(&self, found: &Rows) -> Result<Vec<Statement>, DriverError> {
+    /// answer to what was asked before; `writes_many` says whether the session writes all readings by a statement.
+    pub fn statements(&self, found: &Rows, writes_many: impl Fn(usize) -> bool) -> Result<Vec<Statement>, DriverError> {
         let number = self.steps().own[self.table];
         let statement = |parameters| Statement { number, parameters };
         if let Some(encode) = &self.work.encode {
@@ -70,7 +72,11 @@ impl<'a, 'r> Task<'a, 'r> {
             return Ok(vec![statement(Set::With(append.to(found)?))]);
         }
         let Some(for_each) = &self.work.for_each else {
-            let later = self.later_readings.len() / self.parameters_of_operation().max(1);
+            // What goes with each reading follows from it alone.
+            if !self.later_readings.is_empty() && self.work.also.is_empty() && writes_many(number) {
+                return Ok(vec![statement(Set::OfAll)]);
+            }
+            let later = self.later_count();
             return Ok(std::iter::once(Set::Own).chain((0..later).map(Set::OfLater)).map(statement).collect());
         };
         let mut parts = for_each.parts.of(self.own, found);
@@ -78,6 +84,10 @@ impl<'a, 'r> Task<'a, 'r> {
             parts.reverse();
         }
         Ok(parts.into_iter().map(|part| statement(Set::With(part))).collect())
+    }
+
+    fn later_count(&self) -> usize {
+        self.later_readings.len() / self.parameters_of_operation().max(1)
     }
 
     fn parameters_of_operation(&self) -> usize {
@@ -149,6 +159,18 @@ impl<'a, 'r> Task<'a, 'r> {
         self.plan.statements[self.operation].parameter(name).expect("checked when the plan was made ready")
     }
 
+    /// The parameters of all readings, one reading after the other, each with what follows from it.
+    pub fn parameters_of_all(&self) -> Vec<Value> {
+        let mut values = Vec::with_capacity((self.later_count() + 1) * self.own.len());
+        values.extend_from_slice(self.own);
+        for number in 0..self.later_count() {
+            let start = values.len();
+            values.extend_from_slice(self.later(number));
+            self.work.derive_parameters_from(start, &mut values);
+        }
+        values
+    }
+
     fn append_parameters(&self, parameters: &Set, values: &mut Vec<Value>) {
         match parameters {
             Set::Own => values.extend_from_slice(self.own),
@@ -160,6 +182,7 @@ impl<'a, 'r> Task<'a, 'r> {
                 values.extend_from_slice(self.later(*number));
                 self.work.derive_parameters(values);
             }
+            Set::OfAll => values.extend(self.parameters_of_all()),
         }
     }
 

@@ -16,9 +16,9 @@ use crate::multi_statement::{BlockingMultiStatement, MultiStatement};
 /// What was requested of a session: numbers of statements and their parameters.
 type Requested = Vec<(usize, Vec<Value>)>;
 
-/// Remembers what it was asked, and answers a list of the time buckets that begin at 0, 10 and 30.
+/// Remembers what was requested, and answers a list of the time buckets that begin at 0, 10 and 30. It may refuse all, and may write many rows at once.
 #[derive(Clone, Default)]
-struct Remembering(Rc<RefCell<Requested>>, Rc<Cell<bool>>);
+struct Remembering(Rc<RefCell<Requested>>, Rc<Cell<bool>>, bool);
 
 impl Remembering {
     fn answer(&self, request: &mut Request) -> Result<(), DriverError> {
@@ -37,11 +37,19 @@ impl AsyncSession for Remembering {
         let result = self.answer(&mut request);
         Box::pin(ready((request, result)))
     }
+
+    fn writes_many(&self, _: usize) -> bool {
+        self.2
+    }
 }
 
 impl BlockingSession for Remembering {
     fn execute(&mut self, request: &mut Request) -> Result<(), DriverError> {
         self.answer(request)
+    }
+
+    fn writes_many(&self, _: usize) -> bool {
+        self.2
     }
 }
 
@@ -115,6 +123,24 @@ fn each_of_several_readings_has_a_statement() {
         let mut expected = expected.to_vec();
         expected.sort_by_key(|(number, parameters)| (*number, format!("{parameters:?}")));
         assert_eq!(requested, [expected], "blocking: {blocking}");
+    }
+}
+
+#[test]
+fn several_readings_are_one_statement_where_the_session_writes_many() {
+    let writes_many = Remembering(Rc::default(), Rc::default(), true);
+    let readings = [reading(1, 9, 0.1), reading(1, 10, 0.2), reading(1, 11, 0.3)];
+    let request = [in_row(readings[0].clone()), readings[1..].concat()].concat();
+    let plan = writing_plan(json!({"derive": row_of_ten(), "readings": 3}));
+    for blocking in [true, false] {
+        let requested = requested(&plan, &writes_many, blocking, std::slice::from_ref(&request));
+        assert_eq!(requested, [[(0, readings.clone().map(in_row).concat())]], "blocking: {blocking}");
+    }
+    // What goes with each reading is issued with its parameters.
+    let plan = writing_plan(json!({"derive": row_of_ten(), "readings": 3, "also": [{"statement": {}, "once": [ROW]}]}));
+    for blocking in [true, false] {
+        let requested = requested(&plan, &writes_many, blocking, std::slice::from_ref(&request));
+        assert_eq!(requested[0].iter().filter(|(number, _)| *number == 0).count(), 3, "blocking: {blocking}");
     }
 }
 
