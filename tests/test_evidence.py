@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -132,12 +133,6 @@ def test_figures_have_their_units(bundles: list[Published]) -> None:
     assert shown == [formatting.size(load.size.total_bytes), formatting.duration(load.load_s)]
 
 
-def test_recommendations_do_not_go_by_a_bundle_that_is_not_for_that(folder: Path, known: Entries) -> None:
-    assert [bundle["name"] for bundle in json.loads(pages.advice(known, folder))["bundles"]] == ["small"]
-    silent = known.bundles["small"].model_copy(update={"no_advice": "It was too short."})
-    assert json.loads(pages.advice(known.model_copy(update={"bundles": {"small": silent}}), folder))["bundles"] == []
-
-
 def test_a_study_without_a_bundle_says_why(bundles: list[Published], known: Entries) -> None:
     page = with_evidence("<!-- evidence: layouts -->\n<!-- end of evidence -->", bundles, AllMade(), known)
     assert "**No evidence yet.** Nobody ran it." in page
@@ -186,10 +181,18 @@ def test_results_become_a_bundle_that_is_verified_and_small(
         "--resume",
     ]
     # What is complete is not run again. How it was made is known although it was not published when it was.
+    done = shlex.join(run.summary_at(results).command[1:])
+    entry = entry.model_copy(update={"command": done})
     assert run.measure("small", entry, work) is None
-    made = Made(sha256="", took_s=12.5, load_before=0.1, load_after=1.9, cpus=2)
+    made = Made(sha256="", took_s=12.5, load_before=0.1, load_after=1.9, cpus=2, others_cpu_s=0.5)
     (work / "small.made.json").write_text(made.model_dump_json(), encoding="utf-8")
     assert run.measure("small", entry, work) == made
+    # Another command, such as one with more parts, goes on; how long both took is told.
+    monkeypatch.setattr(run, "wait_until_idle", lambda: 0.3)
+    monkeypatch.setattr(run, "run_counted", lambda *_: run.Ended(0, 2.0))
+    longer = run.measure("small", entry.model_copy(update={"command": f"{done} --budget 9h"}), work)
+    assert longer is not None
+    assert (longer.took_s > 12.5, longer.load_before, longer.others_cpu_s) == (True, 0.3, 2.5)
 
 
 def test_results_whose_answers_differ_are_no_evidence(

@@ -81,7 +81,7 @@ def published(folder: Path = FOLDER, entries: Entries | None = None) -> list[Pub
             raise UsageError(f"{file}: evidence.toml has no entry {name!r}; name the command that made it, or remove the bundle")
         index, entry = read_index(file), known.bundles[name]
         summary = _summary(file, index)
-        if summary.command[1 : 1 + len(entry.arguments)] != entry.arguments:
+        if not entry.is_of(summary.command):
             raise UsageError(f"{file}: it was made by {' '.join(summary.command)!r}; evidence.toml has {entry.command!r}")
         found.append(Published(name, entry.study, file.stat().st_size, index, summary))
     return found
@@ -278,12 +278,10 @@ def pages() -> list[Path]:
     return [*sorted(PAGES.glob("*.md")), README]
 
 
-def advice(entries: Entries, folder: Path = FOLDER) -> str:
-    """What recommendations go by: the file of the package, made of the bundles that are there for that."""
+def advice(folder: Path = FOLDER) -> str:
+    """What recommendations go by: the file of the package, made of the bundles."""
     found: Mapping[str, EvidenceBundle | None] = {
-        name: read_evidence_bundle(file, name=name, is_own=False)
-        for name, file in bundle_files(folder).items()
-        if name not in entries.bundles or entries.bundles[name].no_advice is None
+        name: read_evidence_bundle(file, name=name, is_own=False) for name, file in bundle_files(folder).items()
     }
     return evidence_text([bundle for bundle in found.values() if bundle is not None])
 
@@ -292,7 +290,7 @@ def write_all() -> list[Path]:
     """Writes the pages, and what recommendations go by; returns the files that changed."""
     bundles, made, entries = published(), read_made(), read_entries()
     texts = {page: with_evidence(page.read_text(encoding="utf-8"), bundles, made, entries) for page in pages()}
-    texts[EVIDENCE_FILE] = advice(entries)
+    texts[EVIDENCE_FILE] = advice()
     changed = [path for path, text in texts.items() if path.read_text(encoding="utf-8") != text]
     for path in changed:
         write_text(path, texts[path])
