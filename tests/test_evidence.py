@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -26,6 +27,7 @@ from sensorbench.benchmarks.comparison import Gathered
 from sensorbench.errors import FailedError, UsageError
 from sensorbench.report import formatting
 from sensorbench.results.summary.claims import verdict_counts
+from sensorbench.results.summary.comparison import SectionColumn, StudySection
 from tests.conftest import Cli, run_main
 
 ROOT = Path(__file__).parent.parent
@@ -131,6 +133,29 @@ def test_figures_have_their_units(bundles: list[Published]) -> None:
     of_load = f"result.load.{variant}"
     shown = [pages.figure_text(bundles, "small", f"{of_load}.{key}") for key in ("size.total_bytes", "load_s")]
     assert shown == [formatting.size(load.size.total_bytes), formatting.duration(load.load_s)]
+
+
+def test_cells_are_named_by_the_first_words_of_their_row_and_their_column(bundles: list[Published]) -> None:
+    """A number would be another cell as soon as a column or a row came before it."""
+    columns = [SectionColumn(title=title, kind=kind) for title, kind in (("variant", "variant"), ("rate", "count"), ("q1", "duration_s"))]
+    rows = [["duckdb", 100.0, 0.002], ["duckdb", 1_000_000.0, 0.5], ["sqlite", 100.0, None]]
+    section = StudySection(title="Latency", text="", columns=columns, rows=rows)
+    result = bundles[0].summary.result.model_copy(update={"sections": [section]})
+    found = [replace(bundles[0], summary=bundles[0].summary.model_copy(update={"result": result}))]
+
+    def cell(row: str, column: str, title: str = "Latency") -> str:
+        return pages.figure_text(found, "small", f"result.sections[{title}].rows[{row}].{column}")
+
+    assert (cell("duckdb | 100", "q1"), cell("duckdb | 1000000", "q1"), cell("sqlite", "rate")) == ("2.00 ms", "500 ms", "100")
+    for words, said in (
+        (("duckdb | 100", "q2"), "expected one of the columns variant; rate; q1"),
+        (("duckdb", "q1"), "2 rows begin like this; expected one"),
+        (("duckdb | 10", "q1"), "0 rows begin like this"),
+        (("sqlite", "q1"), "this cell is empty"),
+        (("sqlite", "q1", "Storage"), "expected one of the sections Latency"),
+    ):
+        with pytest.raises(UsageError, match=re.escape(said)):
+            cell(*words)
 
 
 def test_a_study_without_a_bundle_says_why(bundles: list[Published], known: Entries) -> None:
