@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -25,6 +27,7 @@ from sensorbench.benchmarks.comparison import Gathered
 from sensorbench.errors import FailedError, UsageError
 from sensorbench.report import formatting
 from sensorbench.results.summary.claims import verdict_counts
+from sensorbench.results.summary.comparison import SectionColumn, StudySection
 from tests.conftest import Cli, run_main
 
 ROOT = Path(__file__).parent.parent
@@ -132,10 +135,27 @@ def test_figures_have_their_units(bundles: list[Published]) -> None:
     assert shown == [formatting.size(load.size.total_bytes), formatting.duration(load.load_s)]
 
 
-def test_recommendations_do_not_go_by_a_bundle_that_is_not_for_that(folder: Path, known: Entries) -> None:
-    assert [bundle["name"] for bundle in json.loads(pages.advice(known, folder))["bundles"]] == ["small"]
-    silent = known.bundles["small"].model_copy(update={"no_advice": "It was too short."})
-    assert json.loads(pages.advice(known.model_copy(update={"bundles": {"small": silent}}), folder))["bundles"] == []
+def test_cells_are_named_by_the_first_words_of_their_row_and_their_column(bundles: list[Published]) -> None:
+    """A number would be another cell as soon as a column or a row came before it."""
+    columns = [SectionColumn(title=title, kind=kind) for title, kind in (("variant", "variant"), ("rate", "count"), ("q1", "duration_s"))]
+    rows = [["duckdb", 100.0, 0.002], ["duckdb", 1_000_000.0, 0.5], ["sqlite", 100.0, None]]
+    section = StudySection(title="Latency", text="", columns=columns, rows=rows)
+    result = bundles[0].summary.result.model_copy(update={"sections": [section]})
+    found = [replace(bundles[0], summary=bundles[0].summary.model_copy(update={"result": result}))]
+
+    def cell(row: str, column: str, title: str = "Latency") -> str:
+        return pages.figure_text(found, "small", f"result.sections[{title}].rows[{row}].{column}")
+
+    assert (cell("duckdb | 100", "q1"), cell("duckdb | 1000000", "q1"), cell("sqlite", "rate")) == ("2.00 ms", "500 ms", "100")
+    for words, said in (
+        (("duckdb | 100", "q2"), "expected one of the columns variant; rate; q1"),
+        (("duckdb", "q1"), "2 rows begin like this; expected one"),
+        (("duckdb | 10", "q1"), "0 rows begin like this"),
+        (("sqlite", "q1"), "this cell is empty"),
+        (("sqlite", "q1", "Storage"), "expected one of the sections Latency"),
+    ):
+        with pytest.raises(UsageError, match=re.escape(said)):
+            cell(*words)
 
 
 def test_a_study_without_a_bundle_says_why(bundles: list[Published], known: Entries) -> None:
@@ -186,10 +206,18 @@ def test_results_become_a_bundle_that_is_verified_and_small(
         "--resume",
     ]
     # What is complete is not run again. How it was made is known although it was not published when it was.
+    done = shlex.join(run.summary_at(results).command[1:])
+    entry = entry.model_copy(update={"command": done})
     assert run.measure("small", entry, work) is None
-    made = Made(sha256="", took_s=12.5, load_before=0.1, load_after=1.9, cpus=2)
+    made = Made(sha256="", took_s=12.5, load_before=0.1, load_after=1.9, cpus=2, others_cpu_s=0.5)
     (work / "small.made.json").write_text(made.model_dump_json(), encoding="utf-8")
     assert run.measure("small", entry, work) == made
+    # Another command, such as one with more parts, goes on; how long both took is told.
+    monkeypatch.setattr(run, "wait_until_idle", lambda: 0.3)
+    monkeypatch.setattr(run, "run_counted", lambda *_: run.Ended(0, 2.0))
+    longer = run.measure("small", entry.model_copy(update={"command": f"{done} --budget 9h"}), work)
+    assert longer is not None
+    assert (longer.took_s > 12.5, longer.load_before, longer.others_cpu_s) == (True, 0.3, 2.5)
 
 
 def test_results_whose_answers_differ_are_no_evidence(

@@ -364,6 +364,22 @@ def test_results_without_what_is_wanted_are_refused(cli: Cli, study_folder: Path
     assert len(read.json["questions"]) == 4
 
 
+def test_who_falls_behind_the_rate_of_arrivals_is_not_recommended(tmp_path: Path) -> None:
+    """One that does has no rate of its own: its operations wait for one another."""
+    given = "schedule = { concurrency = 2 }\noperations = 240\nrepetitions = 3"
+    for rate, falls_behind in ((20, False), (1_000_000, True)):
+        folder = tmp_path / str(rate)
+        folder.mkdir()
+        text = OWN.replace(given, f'schedule = {{ rate = {rate} }}\nduration = "1s"\nrepetitions = 1')
+        (folder / "experiment.toml").write_text(text, encoding="utf-8")
+        assert run_main(("run", folder / "experiment.toml", "--no-open", "--out", folder / "out")) == 0
+        if falls_behind:
+            with pytest.raises(UsageError, match=r"fell behind the rate of arrivals: more than 5% of them never began"):
+                gather(folder / "out")
+        else:
+            assert len(gather(folder / "out").candidates) == 2
+
+
 def test_several_datasets_are_not_ranked_together(tmp_path: Path) -> None:
     parts = {"a": "a", "b": "b"}
     (tmp_path / "series.json").write_text(

@@ -15,11 +15,13 @@ from sensorbench.dataset import Dataset, open_dataset
 from sensorbench.dataset.export import export
 from sensorbench.dataset.tsm import PRESETS, SENSORS, parse_parameters
 from sensorbench.errors import UsageError
+from sensorbench.progress import ProgressReporter
 from sensorbench.runner import VariantSpec, Workload, databases, make_variants, parse_target
 from sensorbench.runner.plan import parameters_of
 from sensorbench.runner.workload import Schedule, Segment
 from sensorbench.schemas import load_operations, load_schema, shipped_schemas
 from sensorbench.schemas.shipped import SHIPPED_FOLDER
+from sensorbench.studies import STUDIES, StudyOptions, plan_study
 from tests.conftest import Cli, made_once
 from tests.generated import written_alike
 from tests.servers import LabServers
@@ -291,6 +293,19 @@ def test_what_a_variant_cannot_answer_changes_no_rate_of_the_others() -> None:
     steps = Schedule(segments=[Segment(from_=10.7, to=107, length="1s")], concurrency=4)
     (segment,) = variant.workload(workload.model_copy(update={"schedule": steps})).schedule.segments
     assert (segment.from_, segment.to) == (pytest.approx(10.1), pytest.approx(101))
+
+
+def test_rows_of_a_higher_rate_are_written_together(tmp_path: Path) -> None:
+    """Ten writes a second at every rate; `--sweep` compares other numbers of rows, whatever the part says."""
+    names = ("online_10000", "online_100000", "asked_14")
+    for swept, expected in (({}, [[10], [100], [10]]), ({"batch": ["1", "50"]}, [[1, 50]] * 3)):
+        options = StudyOptions(targets=("duckdb",), parts=names, scale=0.001, sweeps=swept)
+        parts = plan_study(STUDIES["tsm"], options, tmp_path, ProgressReporter(quiet=True))
+        found = {
+            part.name: [variant.schema.parameters["batch"] for variant in part.comparison.variants] for part in parts
+        }
+        assert found == dict(zip(names, expected, strict=True))
+        assert {part.comparison.workload.mix["append_rows"] for part in parts} == {10}
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 import shlex
 import tomllib
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Annotated
@@ -36,12 +37,15 @@ class Entry(BaseModel):
     machine: Words = Field(description="What the machine must have, and what must not run on it meanwhile.")
     budget: Words = Field(description="How long it takes, in words of --budget.")
     expected_mb: float = Field(gt=0.0, le=MAX_MB, description="The size of the bundle.")
-    no_advice: Words | None = Field(default=None, description="Why recommendations do not go by it; they do if nothing is said.")
 
     @property
     def arguments(self) -> list[str]:
         """The command as arguments."""
         return shlex.split(self.command)
+
+    def is_of(self, command: Sequence[str]) -> bool:
+        """Whether a whole command is this one, with whatever is behind it."""
+        return list(command[1 : 1 + len(self.arguments)]) == self.arguments
 
 
 class Entries(BaseModel):
@@ -68,7 +72,7 @@ class Made(BaseModel):
 
     sha256: str
     took_s: float = Field(
-        description="How long the command ran; of a measurement that was interrupted, after it was gone on with."
+        description="How long the command ran; of a measurement that was interrupted or had a smaller budget first, all runs of it together."
     )
     load_before: float = Field(description="The load average of the last minute when it began.")
     load_after: float = Field(description="The same when it ended; the measurement is part of it.")

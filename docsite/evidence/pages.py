@@ -32,7 +32,7 @@ from sensorbench.results.bundle import RESULTS_PART, BundleIndex, read_entry, re
 from sensorbench.results.files import write_text
 from sensorbench.results.stored import DamagedResultsError
 from sensorbench.results.summary.claims import JudgedClaim, counts_by_verdict, verdict_counts
-from sensorbench.results.summary.comparison import ComparisonSummary
+from sensorbench.results.summary.comparison import ComparisonSummary, StudySection
 from sensorbench.results.summary.envelope import Summary
 from sensorbench.results.summary.factors import FactorsSummary
 from sensorbench.results.summary.kinds import SUMMARY_BY_KIND
@@ -48,8 +48,8 @@ _FIGURE = re.compile(
     r"(?P<begin><!-- figure: (?P<bundle>[\w.-]+) (?P<path>.+?) -->)(?P<text>[^<]*)(?P<end><!-- end of figure -->)"
 )
 _SECTION = re.compile(rf"^{HEADING}\n.*?(?=^## |\Z)", re.DOTALL | re.MULTILINE)
-# A cell of a table in a section of a study, whose column says of what kind it is. Markdown would take `[2][6]` for a reference.
-_CELL = re.compile(r"(?P<section>.+)\.rows\[(?P<row>\d+)\]\.(?P<column>\d+)")
+# A cell of a table in a section of a study: `result.sections[TITLE].rows[WORD | WORD].COLUMN`, of the row that begins with these words.
+_CELL = re.compile(r"result\.sections\[(?P<section>[^]]+)\]\.rows\[(?P<row>[^]]+)\]\.(?P<column>.+)")
 # Names such as IOT-4 and versions in code are no figures; nor are links.
 _NO_PROSE = re.compile(r"```.*?```|`[^`\n]*`|\]\([^)]*\)|<!--.*?-->", re.DOTALL)
 _NUMBER = re.compile(r"(?<![\w.-])\d[\d,.]*(?:e[+-]?\d+)?(?![\w-])")
@@ -81,7 +81,7 @@ def published(folder: Path = FOLDER, entries: Entries | None = None) -> list[Pub
             raise UsageError(f"{file}: evidence.toml has no entry {name!r}; name the command that made it, or remove the bundle")
         index, entry = read_index(file), known.bundles[name]
         summary = _summary(file, index)
-        if summary.command[1 : 1 + len(entry.arguments)] != entry.arguments:
+        if not entry.is_of(summary.command):
             raise UsageError(f"{file}: it was made by {' '.join(summary.command)!r}; evidence.toml has {entry.command!r}")
         found.append(Published(name, entry.study, file.stat().st_size, index, summary))
     return found
@@ -223,9 +223,10 @@ def figure_text(bundles: Sequence[Published], name: str, path: str) -> str:
     bundle = next((bundle for bundle in bundles if bundle.name == name), None)
     if bundle is None:
         raise UsageError(f"figure {name} {path}: there is no bundle {name}")
+    if cell := _CELL.fullmatch(path):
+        return _cell_text(bundle.summary.result.sections, f"figure {name} {path}", cell)
     values = figures_of(bundle.summary)
-    cell = _CELL.fullmatch(path)
-    value = values.get(f"{cell['section']}.rows[{cell['row']}][{cell['column']}]" if cell else path)
+    value = values.get(path)
     if value is None:
         near = [known for known in values if known.rpartition(".")[2] == path.rpartition(".")[2]][:3]
         raise UsageError(
@@ -233,14 +234,32 @@ def figure_text(bundles: Sequence[Published], name: str, path: str) -> str:
         )
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)
-    if cell:
-        beginning = f"{cell['section']}.columns["
-        kinds = [kind for known, kind in values.items() if known.startswith(beginning) and known.endswith("].kind")]
-        return formatting.of_kind(value, str(kinds[int(cell["column"])]))
     if path.endswith("bytes"):
         return formatting.size(value)
     in_seconds = any(part.endswith("_s") and not part.endswith("per_s") for part in re.split(r"[.\[\]]", path))
     return formatting.duration(value) if in_seconds else formatting.significant(value)
+
+
+def _cell_text(sections: Sequence[StudySection], figure: str, cell: re.Match[str]) -> str:
+    """A cell as its column has it. Raises UsageError unless there is one such cell, with a value."""
+    section = next((section for section in sections if section.title == cell["section"]), None)
+    if section is None:
+        raise UsageError(f"{figure}: expected one of the sections {'; '.join(section.title for section in sections)}")
+    titles = [column.title for column in section.columns]
+    if cell["column"] not in titles:
+        raise UsageError(f"{figure}: expected one of the columns {'; '.join(titles)}")
+    words = cell["row"].split(" | ")
+    rows = [row for row in section.rows if [_word(value) for value in row[: len(words)]] == words]
+    if len(rows) != 1:
+        raise UsageError(f"{figure}: {len(rows)} rows begin like this; expected one: name more of its first cells, with | between them")
+    place = titles.index(cell["column"])
+    if rows[0][place] is None:
+        raise UsageError(f"{figure}: this cell is empty")
+    return formatting.of_kind(rows[0][place], section.columns[place].kind)
+
+
+def _word(value: object) -> str:
+    return f"{value:.15g}" if isinstance(value, float) else str(value)
 
 
 def with_evidence(text: str, bundles: Sequence[Published], made: AllMade, entries: Entries) -> str:
@@ -278,12 +297,10 @@ def pages() -> list[Path]:
     return [*sorted(PAGES.glob("*.md")), README]
 
 
-def advice(entries: Entries, folder: Path = FOLDER) -> str:
-    """What recommendations go by: the file of the package, made of the bundles that are there for that."""
+def advice(folder: Path = FOLDER) -> str:
+    """What recommendations go by: the file of the package, made of the bundles."""
     found: Mapping[str, EvidenceBundle | None] = {
-        name: read_evidence_bundle(file, name=name, is_own=False)
-        for name, file in bundle_files(folder).items()
-        if name not in entries.bundles or entries.bundles[name].no_advice is None
+        name: read_evidence_bundle(file, name=name, is_own=False) for name, file in bundle_files(folder).items()
     }
     return evidence_text([bundle for bundle in found.values() if bundle is not None])
 
@@ -292,7 +309,7 @@ def write_all() -> list[Path]:
     """Writes the pages, and what recommendations go by; returns the files that changed."""
     bundles, made, entries = published(), read_made(), read_entries()
     texts = {page: with_evidence(page.read_text(encoding="utf-8"), bundles, made, entries) for page in pages()}
-    texts[EVIDENCE_FILE] = advice(entries)
+    texts[EVIDENCE_FILE] = advice()
     changed = [path for path, text in texts.items() if path.read_text(encoding="utf-8") != text]
     for path in changed:
         write_text(path, texts[path])

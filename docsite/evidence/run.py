@@ -53,11 +53,14 @@ _POLL_S = 5.0
 _PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
 
 
-def is_complete(results: Path) -> bool:
-    """Whether results are there that need no further run."""
+def is_complete(results: Path, entry: Entry) -> bool:
+    """Whether results are there that need no further run. Those of a command with a smaller budget do: it may have left something out."""
     if read_study_plan(results) is not None:
         return not parts_left(results)
-    return has_results(results) and summary_at(results).status == "complete"
+    if not has_results(results):
+        return False
+    summary = summary_at(results)
+    return summary.status == "complete" and entry.is_of(summary.command)
 
 
 def is_begun(results: Path) -> bool:
@@ -160,27 +163,29 @@ def measure(name: str, entry: Entry, work: Path = WORK) -> Made | None:
     """Runs the command of an entry, or goes on with it; what it prints goes into a file beside the results.
 
     Returns:
-        How it was made, which a file beside the results keeps until they are published; None where they were complete before, and there is none.
+        How it was made, all runs together, which a file beside the results keeps until they are published; None where they were complete before, and
+        there is none.
 
     Raises:
         FailedError: the command failed, or the machine does not become idle.
 
     """
     results, log, kept = work / name, work / f"{name}.log", work / f"{name}.made.json"
-    if is_complete(results):
+    if is_complete(results, entry):
         return Made.model_validate_json(kept.read_bytes()) if kept.exists() else None
     command = measured_by(entry, results)
+    earlier = Made.model_validate_json(kept.read_bytes()) if is_begun(results) and kept.exists() else None
     before, start_s = wait_until_idle(), time.monotonic()
     print(f"{shlex.join(command[1:])}\noutput: {log}; load average before: {before:.2f} on {os.cpu_count()} CPUs", flush=True)
     with log.open("ab") as output:
         ended = run_counted(command, output)
     made = Made(
         sha256="",
-        took_s=time.monotonic() - start_s,
-        load_before=before,
+        took_s=time.monotonic() - start_s + (earlier.took_s if earlier else 0.0),
+        load_before=max(before, earlier.load_before) if earlier else before,
         load_after=os.getloadavg()[0],
         cpus=os.cpu_count() or 1,
-        others_cpu_s=ended.others_cpu_s,
+        others_cpu_s=ended.others_cpu_s + (earlier.others_cpu_s if earlier else 0.0),
     )
     write_text(kept, made.model_dump_json(indent=1) + "\n")
     if ended.returncode:

@@ -3,7 +3,7 @@
 Of several comparisons of a study that had an operation, the one counts that had nothing else to do (that wrote alone, or read
 alone), and of those the one with most variants: so layouts are compared by runs that took turns. What only another one
 measured, on the same data and under the same load, is taken from there. Runs count that were completed, and operations whose
-answers were equal.
+answers were equal, of variants that kept up with the rate of arrivals.
 """
 
 from collections import Counter

@@ -3,7 +3,8 @@
 The rate of an operation is how often it ended well in a second. Where several kinds shared the time, it is what it would be
 if all requests in flight had been of this kind, each as long as it was: the counted rate divided by the share of the time
 that was spent on it. At a given rate of arrivals (an open loop) the database was not asked for more: there it is what one
-client reaches that waits for each answer.
+client reaches that waits for each answer. Where arrivals waited for others to end until there was no time left for them, neither this
+rate nor a latency says what the database can do.
 """
 
 from dataclasses import dataclass
@@ -25,6 +26,8 @@ from sensorbench.results.summary.comparison import ComparisonSummary, ServerDesc
 from sensorbench.runner import Schedule, is_of_registers
 
 LATENCIES = ("median", "p99")
+# A variant has kept up with the rate of arrivals where no larger share of them never began.
+MAX_DROPPED = 0.05
 
 
 @dataclass(frozen=True)
@@ -124,6 +127,8 @@ class MeasuredVariant:
             return f"the databases did not give equal answers to {operation}"
         if not self._phases:
             return f"no run of it was completed{f' in part {self.comparison.name}' if self.comparison.name else ''}"
+        if self.dropped > MAX_DROPPED:
+            return f"it fell behind the rate of arrivals: more than {MAX_DROPPED:.0%} of them never began"
         return None if all(self._rates(operation)) else f"{operation} did not succeed in every run"
 
     def measured(self, operation: str) -> Measured:
@@ -145,6 +150,13 @@ class MeasuredVariant:
         """The completed runs, with what was measured in each."""
         complete = [run for run in self.comparison.result.runs[self.variant.id] if run.state == "complete"]
         return [(run, phase) for run in complete for phase in run.manifest.measured]
+
+    @cached_property
+    def dropped(self) -> float:
+        """The share of arrivals that never began, because the database was busy with those before."""
+        dropped = sum(phase.dropped for _, phase in self._phases)
+        offered = dropped + sum(phase.started for _, phase in self._phases)
+        return dropped / offered if offered else 0.0
 
     def _rates(self, operation: str) -> list[float | None]:
         return [rate(phase, operation, is_open=self.comparison.schedule.is_open_loop) for _, phase in self._phases]
