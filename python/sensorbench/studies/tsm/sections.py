@@ -86,7 +86,7 @@ def _reached(evidence: Evidence, variant: VariantManifest, operations: Sequence[
 
 def _written(evidence: Evidence, variant: VariantManifest) -> Reached | None:
     """The rate of values that are written."""
-    return _reached(evidence, variant, [WRITE], VALUES_PER_ROW * variant.schema_parameters["batch"])
+    return _reached(evidence, variant, [WRITE], VALUES_PER_ROW * variant.schema_parameters.get("batch", 1))
 
 
 def _latency(evidence: Evidence, variant: VariantManifest, operation: str) -> Interval | None:
