@@ -32,7 +32,8 @@ _CLASS_OF_SETTINGS = "io/questdb/PropertyKey.class"
 
 # Not QuestDB's own: room for values of a megabyte in both directions, as many connections as other servers have, and sessions that may ask
 # for more than a minute. A table that is not written for half a second gives back the room that it keeps in its
-# files (16 MB for each column of the last partition), which would be the size of small tables.
+# files (16 MB for each column of the last partition), which would be the size of small tables. Half a second later its write-ahead log is
+# gone, too, which is a second copy of the rows for half a minute otherwise.
 _DEFAULTS = {
     "pg.recv.buffer.size": "4m",
     "pg.send.buffer.size": "4m",
@@ -43,6 +44,7 @@ _DEFAULTS = {
     "cairo.inactive.writer.ttl": "500",
     "cairo.wal.inactive.writer.ttl": "500",
     "cairo.idle.check.interval": "250",
+    "cairo.wal.purge.interval": "500",
 }
 
 # By default it logs the beginning and the end of every query.

@@ -128,14 +128,16 @@ fn version_in(build: &str) -> &str {
     after.split(',').next().unwrap_or_default()
 }
 
-/// For how long a table that is not written keeps its files open, with room for what comes next, and how often that is looked at.
+/// For how long a table that is not written keeps its files open, with room for what comes next, how often that is looked at, and how often
+/// the parts of write-ahead logs that were applied are removed.
 const IDLE: &str = "\
-    SELECT value::long FROM (SHOW PARAMETERS) WHERE property_path IN ('cairo.inactive.writer.ttl', 'cairo.idle.check.interval')";
+    SELECT value::long FROM (SHOW PARAMETERS) WHERE property_path IN \
+    ('cairo.inactive.writer.ttl', 'cairo.idle.check.interval', 'cairo.wal.purge.interval')";
 /// Who has set it shorter than this wants to know sizes, and they are waited for.
 const LONGEST_IDLE: Duration = Duration::from_secs(5);
 
-/// Bytes of the tables of the namespace on disk, with their write-ahead logs. An open file counts with the room that QuestDB keeps in it; it gives
-/// that back when the table was not written for a while, which is waited for where the while is short.
+/// Bytes of the tables of the namespace on disk, with their write-ahead logs. An open file counts with the room that QuestDB keeps in it, and an
+/// applied log is a copy of the rows. QuestDB gives both back when the table was not written for a while, which is waited for where the while is short.
 pub async fn size(client: &Client, namespace: &str) -> Result<Size, Error> {
     let mut idle_ms = 0;
     for row in client.query(IDLE, &[]).await? {
