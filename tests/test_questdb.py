@@ -15,7 +15,7 @@ import pytest
 from sensorbench import _engine, lab
 from sensorbench.errors import UsageError
 from sensorbench.schemas import load_operations, load_schema, shipped_schemas
-from tests.conftest import TEST_OWNER, Cli
+from tests.conftest import TEST_OWNER, Cli, server_url
 from tests.servers import LabServers
 
 # What is loaded into a server of the lab stays there: other tests have the namespace that is usual.
@@ -186,17 +186,36 @@ SERIES = {
 BATCH_ROWS, BATCHES = 10_000, 1000
 
 
-def endless_rows() -> pa.RecordBatchReader:
-    """More rows than anybody waits for."""
+def endless_rows(batches_in_all: int = BATCHES) -> pa.RecordBatchReader:
+    """More rows than anybody waits for, or so many batches of them."""
     columns = pa.schema({"time": pa.timestamp("us"), "value": pa.float64()})
     values = pa.array(np.arange(BATCH_ROWS, dtype=np.float64))
 
     def batches() -> Iterator[pa.RecordBatch]:
-        for batch in range(BATCHES):
+        for batch in range(batches_in_all):
             times = pa.array(np.arange(batch * BATCH_ROWS, (batch + 1) * BATCH_ROWS), pa.int64()).cast(columns.field("time").type)
             yield pa.record_batch([times, values], schema=columns)
 
     return pa.RecordBatchReader.from_batches(columns, batches())
+
+
+def test_a_table_has_the_same_size_whenever_it_is_loaded(lab_servers: LabServers) -> None:
+    """A log that was applied is a copy of the rows until it is removed, which happens now and then."""
+    lab_servers.start("questdb")
+    target = _engine.Target(server_url("questdb", f"{OWN}_size"))
+    try:
+        for _ in range(3):
+            target.create(json.dumps(SERIES), "loading", intent="replace", owner=TEST_OWNER.to_json())
+            load = target.load("series", endless_rows(20))
+            assert load.wait(120)
+            load.result()
+            target.settle()
+            rows = target.count("series")
+            assert rows == 20 * BATCH_ROWS
+            size = json.loads(target.size())
+            assert 16 * rows <= size["parts"]["series"] < 24 * rows
+    finally:
+        target.remove(owner=TEST_OWNER.to_json())
 
 
 def test_what_a_killed_server_has_acknowledged_is_there_when_it_runs_again(lab_home: Path) -> None:
