@@ -10,6 +10,7 @@
 mod reading;
 
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 use percent_encoding::utf8_percent_encode;
 use sensorbench_driver::{About, Description, DriverError, Marker, Occupant, Operation, Schema, SchemaError, Size, parse_part};
@@ -29,12 +30,19 @@ const MARK_MEASUREMENT: &str = "sensorbench";
 const MARK_FIELD: &str = "mark";
 /// InfluxDB's own database.
 const SERVER_DATABASES: [&str; 1] = ["_internal"];
+const COLD_AFTER: &str = "cache-snapshot-write-cold-duration";
+/// Who has set it shorter than this wants points to be in files, and that is waited for; it is looked at each second whether a shard is cold.
+const LONGEST_COLD: Duration = Duration::from_secs(5);
+const COLD_TIMES: u32 = 3;
+/// Writing the files of what fits into memory takes some seconds at most.
+const LONGEST_SNAPSHOT: Duration = Duration::from_secs(60);
+const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 /// Settings that matter to speed and durability, and the part of the diagnostics that has them.
 const SETTINGS: [(&str, &str); 8] = [
     ("config-data", "wal-fsync-delay"),
     ("config-data", "cache-max-memory-size"),
     ("config-data", "cache-snapshot-memory-size"),
-    ("config-data", "cache-snapshot-write-cold-duration"),
+    ("config-data", COLD_AFTER),
     ("config-data", "compact-full-write-cold-duration"),
     ("config-data", "max-concurrent-compactions"),
     ("config-data", "max-series-per-database"),
@@ -262,8 +270,18 @@ impl Protocol for Influxdb {
         rows.checked_sub(number[..digits].parse().ok()?)
     }
 
+    /// Waits until what was written lies in files, compressed, and not in the log any more: where the server does that soon.
+    fn settle(&self, control: &Control) -> Result<(), DriverError> {
+        let Some(cold) = cold_after(control)?.filter(|cold| *cold <= LONGEST_COLD) else { return Ok(()) };
+        let until = Instant::now() + cold * COLD_TIMES + LONGEST_SNAPSHOT;
+        while log_bytes(control)? > 0 && Instant::now() < until {
+            std::thread::sleep(BETWEEN_LOOKS);
+        }
+        Ok(())
+    }
+
     /// What InfluxDB has answered, it shows.
-    fn settle(&self, _: &Control) -> Result<(), DriverError> {
+    fn show(&self, _: &Control) -> Result<(), DriverError> {
         Ok(())
     }
 
@@ -318,6 +336,24 @@ impl Protocol for Influxdb {
             "statement": {"query": "SELECT value FROM nothing"},
         })
     }
+}
+
+/// After how long without a write the server writes a shard's points from memory and log to files.
+fn cold_after(control: &Control) -> Result<Option<Duration>, DriverError> {
+    let diagnostics = ask(control, None, "SHOW DIAGNOSTICS")?;
+    let values = diagnostics.iter().flat_map(|series| series.column(COLD_AFTER));
+    let seconds = values.filter_map(Json::as_str).find_map(|text| text.strip_suffix('s')?.parse::<f64>().ok());
+    Ok(seconds.map(Duration::from_secs_f64))
+}
+
+/// Bytes of the logs of the namespace's shards.
+fn log_bytes(control: &Control) -> Result<u64, DriverError> {
+    let own = control.target.namespace.as_str();
+    let statistics = statistics(control)?;
+    let logs = statistics.values().filter(|one| one["name"] == "tsm1_wal" && one["tags"]["database"] == own);
+    let bytes =
+        |one: &Json| ["currentSegmentDiskBytes", "oldSegmentsDiskBytes"].map(|key| one["values"][key].as_u64().unwrap_or(0));
+    Ok(logs.flat_map(bytes).sum())
 }
 
 fn statistics(control: &Control) -> Result<serde_json::Map<String, Json>, DriverError> {

@@ -217,7 +217,7 @@ impl Protocol for Influxdb2 {
     }
 
     fn settle(&self, control: &Control) -> Result<(), DriverError> {
-        Influxdb.settle(control)
+        Influxdb.show(control)
     }
 
     fn count(&self, control: &Control, points: &Points, field: Option<&str>) -> Result<u64, DriverError> {
