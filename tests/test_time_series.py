@@ -5,6 +5,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 from typing import Any
 from urllib.request import Request, urlopen
 
@@ -24,7 +25,7 @@ from sensorbench.results.summary.comparison import ComparisonSummary
 from sensorbench.runner.comparison import ConnectedComparison
 from sensorbench.runner.variants import Variant
 from sensorbench.verification import history
-from tests.conftest import TEST_OWNER, Cli
+from tests.conftest import TEST_OWNER, Cli, server_url
 from tests.servers import LabServers
 from tests.streams import check_rules
 
@@ -164,6 +165,22 @@ def test_blocks_of_prometheus_have_every_sample_and_every_ms(lab_home: Path, tmp
     answer = json.loads(target.execute_once(json.dumps(read), pa.table({"none": [0]}).to_reader()))
     assert sorted(answer) == sorted([time, value] for time, value in zip(times_us, map(float, range(ROWS)), strict=True))
     lab.down("blocks")
+
+
+def test_influxdb_is_measured_when_its_points_lie_in_files(lab_servers: LabServers) -> None:
+    """The log has 16 bytes of each point, time and value. Files have 8, because times are as far apart as ever and values have nothing in common."""
+    lab_servers.start("influxdb")
+    target, rows = Target(server_url("influxdb", "sensorbench_files")), 50_000
+    target.create(json.dumps(POINTS), "", intent="replace", owner=TEST_OWNER.to_json())
+    times = pa.array([1_700_000_000_000_000 + number * 1_000_000 for number in range(rows)], pa.timestamp("us"))
+    values = Random(1)
+    table = pa.table({"sensor": ["a"] * rows, "time": times, "value": [values.random() for _ in range(rows)]})
+    load = target.load("t", table.to_reader(max_chunksize=10_000))
+    assert load.wait(60.0)
+    load.result()
+    target.settle()
+    assert 6 * rows < json.loads(target.size())["total_bytes"] < 12 * rows
+    target.remove(owner=TEST_OWNER.to_json())
 
 
 def test_victoriametrics_loses_what_it_has_acknowledged_when_it_is_killed(lab_home: Path) -> None:
