@@ -137,7 +137,9 @@ def test_figures_have_their_units(bundles: list[Published]) -> None:
 
 def test_cells_are_named_by_the_first_words_of_their_row_and_their_column(bundles: list[Published]) -> None:
     """A number would be another cell as soon as a column or a row came before it."""
-    columns = [SectionColumn(title=title, kind=kind) for title, kind in (("variant", "variant"), ("rate", "count"), ("q1", "duration_s"))]
+    columns = [
+        SectionColumn(title=title, kind=kind) for title, kind in (("variant", "variant"), ("rate", "count"), ("q1", "duration_s"))
+    ]
     rows = [["duckdb", 100.0, 0.002], ["duckdb", 1_000_000.0, 0.5], ["sqlite", 100.0, None]]
     section = StudySection(title="Latency", text="", columns=columns, rows=rows)
     result = bundles[0].summary.result.model_copy(update={"sections": [section]})

@@ -301,9 +301,7 @@ def test_rows_of_a_higher_rate_are_written_together(tmp_path: Path) -> None:
     for swept, expected in (({}, [[10], [100], [10]]), ({"batch": ["1", "50"]}, [[1, 50]] * 3)):
         options = StudyOptions(targets=("duckdb",), parts=names, scale=0.001, sweeps=swept)
         parts = plan_study(STUDIES["tsm"], options, tmp_path, ProgressReporter(quiet=True))
-        found = {
-            part.name: [variant.schema.parameters["batch"] for variant in part.comparison.variants] for part in parts
-        }
+        found = {part.name: [variant.schema.parameters["batch"] for variant in part.comparison.variants] for part in parts}
         assert found == dict(zip(names, expected, strict=True))
         assert {part.comparison.workload.mix["append_rows"] for part in parts} == {10}
 

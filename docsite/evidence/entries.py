@@ -82,6 +82,17 @@ class Made(BaseModel):
         description="CPU time that other processes and the kernel's own threads used meanwhile; None where it was not recorded.",
     )
 
+    def after(self, earlier: "Made") -> "Made":
+        """How both were made together: the earlier run, and the one that went on with it."""
+        known = self.others_cpu_s is not None and earlier.others_cpu_s is not None
+        return self.model_copy(
+            update={
+                "took_s": self.took_s + earlier.took_s,
+                "load_before": max(self.load_before, earlier.load_before),
+                "others_cpu_s": (self.others_cpu_s or 0.0) + (earlier.others_cpu_s or 0.0) if known else None,
+            }
+        )
+
 
 class AllMade(BaseModel):
     """`evidence/made.json`: by name, how each bundle was made."""

@@ -251,7 +251,9 @@ def _cell_text(sections: Sequence[StudySection], figure: str, cell: re.Match[str
     words = cell["row"].split(" | ")
     rows = [row for row in section.rows if [_word(value) for value in row[: len(words)]] == words]
     if len(rows) != 1:
-        raise UsageError(f"{figure}: {len(rows)} rows begin like this; expected one: name more of its first cells, with | between them")
+        raise UsageError(
+            f"{figure}: {len(rows)} rows begin like this; expected one: name more of its first cells, with | between them"
+        )
     place = titles.index(cell["column"])
     if rows[0][place] is None:
         raise UsageError(f"{figure}: this cell is empty")

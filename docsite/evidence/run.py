@@ -181,12 +181,14 @@ def measure(name: str, entry: Entry, work: Path = WORK) -> Made | None:
         ended = run_counted(command, output)
     made = Made(
         sha256="",
-        took_s=time.monotonic() - start_s + (earlier.took_s if earlier else 0.0),
-        load_before=max(before, earlier.load_before) if earlier else before,
+        took_s=time.monotonic() - start_s,
+        load_before=before,
         load_after=os.getloadavg()[0],
         cpus=os.cpu_count() or 1,
-        others_cpu_s=ended.others_cpu_s + (earlier.others_cpu_s if earlier else 0.0),
+        others_cpu_s=ended.others_cpu_s,
     )
+    if earlier is not None:
+        made = made.after(earlier)
     write_text(kept, made.model_dump_json(indent=1) + "\n")
     if ended.returncode:
         last = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-3:]
