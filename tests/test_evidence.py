@@ -135,6 +135,12 @@ def test_figures_have_their_units(bundles: list[Published]) -> None:
     assert shown == [formatting.size(load.size.total_bytes), formatting.duration(load.load_s)]
 
 
+def test_recommendations_do_not_go_by_a_bundle_that_is_not_for_that(folder: Path, known: Entries) -> None:
+    assert [bundle["name"] for bundle in json.loads(pages.advice(known, folder))["bundles"]] == ["small"]
+    silent = known.bundles["small"].model_copy(update={"no_advice": "It was too short."})
+    assert json.loads(pages.advice(known.model_copy(update={"bundles": {"small": silent}}), folder))["bundles"] == []
+
+
 def test_cells_are_named_by_the_first_words_of_their_row_and_their_column(bundles: list[Published]) -> None:
     """A number would be another cell as soon as a column or a row came before it."""
     columns = [

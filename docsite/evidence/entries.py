@@ -37,6 +37,7 @@ class Entry(BaseModel):
     machine: Words = Field(description="What the machine must have, and what must not run on it meanwhile.")
     budget: Words = Field(description="How long it takes, in words of --budget.")
     expected_mb: float = Field(gt=0.0, le=MAX_MB, description="The size of the bundle.")
+    no_advice: Words | None = Field(default=None, description="Why recommendations do not go by it; they do if nothing is said.")
 
     @property
     def arguments(self) -> list[str]:

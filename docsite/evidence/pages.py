@@ -299,10 +299,12 @@ def pages() -> list[Path]:
     return [*sorted(PAGES.glob("*.md")), README]
 
 
-def advice(folder: Path = FOLDER) -> str:
-    """What recommendations go by: the file of the package, made of the bundles."""
+def advice(entries: Entries, folder: Path = FOLDER) -> str:
+    """What recommendations go by: the file of the package, made of the bundles that are there for that."""
     found: Mapping[str, EvidenceBundle | None] = {
-        name: read_evidence_bundle(file, name=name, is_own=False) for name, file in bundle_files(folder).items()
+        name: read_evidence_bundle(file, name=name, is_own=False)
+        for name, file in bundle_files(folder).items()
+        if name not in entries.bundles or entries.bundles[name].no_advice is None
     }
     return evidence_text([bundle for bundle in found.values() if bundle is not None])
 
@@ -311,7 +313,7 @@ def write_all() -> list[Path]:
     """Writes the pages, and what recommendations go by; returns the files that changed."""
     bundles, made, entries = published(), read_made(), read_entries()
     texts = {page: with_evidence(page.read_text(encoding="utf-8"), bundles, made, entries) for page in pages()}
-    texts[EVIDENCE_FILE] = advice()
+    texts[EVIDENCE_FILE] = advice(entries)
     changed = [path for path, text in texts.items() if path.read_text(encoding="utf-8") != text]
     for path in changed:
         write_text(path, texts[path])

@@ -10,6 +10,7 @@ from typer.main import get_command
 from sensorbench.cli.command import adopt_all, use_own_commands
 from sensorbench.cli.help_texts import with_plain_help
 from sensorbench.cli.renamed import refuse_renamed_command, refuse_renamed_option
+from sensorbench.interrupts import held_back
 
 
 class LazyGroup(TyperGroup):
@@ -50,7 +51,9 @@ class LazyGroup(TyperGroup):
     def load(self, name: str) -> Any:
         """A command as its module has it."""
         module, attribute = self.places[name][0].split(":")
-        found = getattr(import_module(f"sensorbench.cli.{module}"), attribute)
+        # Libraries in C++ end the process when an interruption comes while they make their types.
+        with held_back():
+            found = getattr(import_module(f"sensorbench.cli.{module}"), attribute)
         parent = typer.Typer(add_completion=False)
         parent.callback()(lambda: None)
         if isinstance(found, typer.Typer):
