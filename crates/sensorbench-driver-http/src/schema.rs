@@ -61,7 +61,7 @@ pub fn time_parameter(operation: &Operation, key: &str, text: Option<&str>) -> R
 pub enum Prepared {
     Read(Box<dyn Reading>),
     /// Writes a point for each row.
-    Write(Points, RowPlaces),
+    Write(Box<Points>, RowPlaces),
 }
 
 impl HttpSchema {
@@ -120,6 +120,6 @@ impl HttpSchema {
             }
             places.push(place);
         }
-        Ok(Prepared::Write(points, RowPlaces::new(operation, places)))
+        Ok(Prepared::Write(Box::new(points), RowPlaces::new(operation, places)))
     }
 }
