@@ -220,7 +220,7 @@ def test_results_become_a_bundle_that_is_verified_and_small(
     made = Made(sha256="", took_s=12.5, load_before=0.1, load_after=1.9, cpus=2, others_cpu_s=0.5)
     (work / "small.made.json").write_text(made.model_dump_json(), encoding="utf-8")
     assert run.measure("small", entry, work) == made
-    # Another command, such as one with more parts, goes on; how long both took is told.
+    # Another command, such as one with more parts, goes on, and how long both took counts.
     monkeypatch.setattr(run, "wait_until_idle", lambda: 0.3)
     monkeypatch.setattr(run, "run_counted", lambda *_: run.Ended(0, 2.0))
     longer = run.measure("small", entry.model_copy(update={"command": f"{done} --budget 9h"}), work)

@@ -135,6 +135,9 @@ class _Unraisable:
             self._others(error)
 
 
+# A thread that waits looks up so often (s). A signal that another thread takes, or that comes just before the main thread begins to sleep, does not wake
+# it: a wait without an end would be one for whatever is awaited.
+SLICE_S = 0.2
 # Until a destructor has ended, as a rule; and until the main thread of a busy machine has handled what came.
 AGAIN_AFTER_S, ONCE_MORE_AFTER_S = 0.002, 0.05
 

@@ -23,12 +23,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from sensorbench.dataset.parquet import ROWS_A_GROUP, SUFFIX, parquet_options
+from sensorbench.interrupts import SLICE_S
 from sensorbench.progress import ProgressReporter, Task
 
 # Parts are some ten thousand readings or some megabytes of articles, so a file is some tens of megabytes.
 PARTS_A_FILE = 16
-# How often it is looked whether the user interrupts.
-_SLICE_S = 0.2
 
 
 class RowsInParts(Protocol):
@@ -104,8 +103,7 @@ def in_this_process(reporter: ProgressReporter, threads: int | None = None) -> W
                 try:
                     left = set(writing)
                     while left:
-                        # Never without an end: a signal that comes just before this thread sleeps does not wake it.
-                        ended, left = wait(left, _SLICE_S, return_when=FIRST_EXCEPTION)
+                        ended, left = wait(left, SLICE_S, return_when=FIRST_EXCEPTION)
                         for files_of_thread in ended:
                             files_of_thread.result()
                 finally:

@@ -30,6 +30,8 @@ const MARK_MEASUREMENT: &str = "sensorbench";
 const MARK_FIELD: &str = "mark";
 /// InfluxDB's own database.
 const SERVER_DATABASES: [&str; 1] = ["_internal"];
+/// The part of the diagnostics that has the settings of the store; and which of them says when points that lie in memory and log become files.
+const STORE: &str = "config-data";
 const COLD_AFTER: &str = "cache-snapshot-write-cold-duration";
 /// Who has set it shorter than this wants points to be in files, and that is waited for; it is looked at each second whether a shard is cold.
 const LONGEST_COLD: Duration = Duration::from_secs(5);
@@ -39,14 +41,14 @@ const LONGEST_SNAPSHOT: Duration = Duration::from_secs(60);
 const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 /// Settings that matter to speed and durability, and the part of the diagnostics that has them.
 const SETTINGS: [(&str, &str); 8] = [
-    ("config-data", "wal-fsync-delay"),
-    ("config-data", "cache-max-memory-size"),
-    ("config-data", "cache-snapshot-memory-size"),
-    ("config-data", COLD_AFTER),
-    ("config-data", "compact-full-write-cold-duration"),
-    ("config-data", "max-concurrent-compactions"),
-    ("config-data", "max-series-per-database"),
-    ("config-data", "max-values-per-tag"),
+    (STORE, "wal-fsync-delay"),
+    (STORE, "cache-max-memory-size"),
+    (STORE, "cache-snapshot-memory-size"),
+    (STORE, COLD_AFTER),
+    (STORE, "compact-full-write-cold-duration"),
+    (STORE, "max-concurrent-compactions"),
+    (STORE, "max-series-per-database"),
+    (STORE, "max-values-per-tag"),
 ];
 
 pub struct Influxdb;
@@ -207,8 +209,7 @@ impl Protocol for Influxdb {
         let diagnostics = ask(control, None, "SHOW DIAGNOSTICS")?;
         let mut settings = BTreeMap::new();
         for (part, key) in SETTINGS {
-            let series = diagnostics.iter().filter(|series| series.name.as_deref() == Some(part));
-            if let Some(value) = series.flat_map(|series| series.column(key)).next() {
+            if let Some(value) = setting(&diagnostics, part, key) {
                 settings.insert(key.to_owned(), value.as_str().map_or_else(|| value.to_string(), str::to_owned));
             }
         }
@@ -338,11 +339,16 @@ impl Protocol for Influxdb {
     }
 }
 
+/// A setting, as a part of the diagnostics has it.
+fn setting<'a>(diagnostics: &'a [Series], part: &str, key: &str) -> Option<&'a Json> {
+    diagnostics.iter().filter(|series| series.name.as_deref() == Some(part)).flat_map(|series| series.column(key)).next()
+}
+
 /// After how long without a write the server writes a shard's points from memory and log to files.
 fn cold_after(control: &Control) -> Result<Option<Duration>, DriverError> {
     let diagnostics = ask(control, None, "SHOW DIAGNOSTICS")?;
-    let values = diagnostics.iter().flat_map(|series| series.column(COLD_AFTER));
-    let seconds = values.filter_map(Json::as_str).find_map(|text| text.strip_suffix('s')?.parse::<f64>().ok());
+    let text = setting(&diagnostics, STORE, COLD_AFTER).and_then(Json::as_str);
+    let seconds = text.and_then(|text| text.strip_suffix('s')?.parse::<f64>().ok());
     Ok(seconds.map(Duration::from_secs_f64))
 }
 

@@ -29,7 +29,7 @@ pub fn keeps_the_contract() {
         schema: serde_json::from_str(include_str!("../influxdb.json")).expect("the schema of the contract"),
         stores_nan: false,
         stores_infinity: false,
-        keeps: Keeps { times_us: (-LAST_US, LAST_US), ..Keeps::default() },
+        keeps: Keeps { times_us: (-LAST_US, LAST_US), compresses: true, ..Keeps::default() },
         put_foreign: &|| {
             query("DROP DATABASE contract");
             query("CREATE DATABASE contract");

@@ -53,6 +53,8 @@ pub struct Keeps {
     pub sorts: bool,
     /// Whether a write is visible when it is answered; if not, when the driver has settled.
     pub shows_at_once: bool,
+    /// Whether the size on disk is that of compressed texts and bytes.
+    pub compresses: bool,
     /// How large texts and bytes may be, where that is less than what the suite tries.
     pub large_bytes: usize,
     /// Rows of the table `many`: fewer where each of them is a series of its own, and where reading fewer of them takes milliseconds.
@@ -73,6 +75,7 @@ impl Default for Keeps {
             later_us: 0,
             sorts: true,
             shows_at_once: true,
+            compresses: false,
             large_bytes: 1 << 20,
             many_rows: MANY_ROWS,
         }

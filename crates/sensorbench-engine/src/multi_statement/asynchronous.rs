@@ -108,7 +108,9 @@ impl AsyncSession for MultiStatement<'_> {
             let Statement { number, parameters } = wanted.own.remove(0);
             request.operation = number;
             if let Set::OfAll = parameters {
-                request.parameters = task.parameters_of_all();
+                let mut of_all = Vec::with_capacity(request.parameters.len());
+                task.append_parameters(&parameters, &mut of_all);
+                request.parameters = of_all;
             } else {
                 let declared = task.own.len();
                 request.parameters.truncate(declared);

@@ -159,31 +159,27 @@ impl<'a, 'r> Task<'a, 'r> {
         self.plan.statements[self.operation].parameter(name).expect("checked when the plan was made ready")
     }
 
-    /// The parameters of all readings, one reading after the other, each with what follows from it.
-    pub fn parameters_of_all(&self) -> Vec<Value> {
-        let mut values = Vec::with_capacity((self.later_count() + 1) * self.own.len());
-        values.extend_from_slice(self.own);
-        for number in 0..self.later_count() {
-            let start = values.len();
-            values.extend_from_slice(self.later(number));
-            self.work.derive_parameters_from(start, &mut values);
-        }
-        values
-    }
-
-    fn append_parameters(&self, parameters: &Set, values: &mut Vec<Value>) {
+    /// Appends the parameters of a statement.
+    pub fn append_parameters(&self, parameters: &Set, values: &mut Vec<Value>) {
         match parameters {
             Set::Own => values.extend_from_slice(self.own),
             Set::With(value) => {
                 values.extend_from_slice(self.own);
                 values.push(value.clone());
             }
-            Set::OfLater(number) => {
-                values.extend_from_slice(self.later(*number));
-                self.work.derive_parameters(values);
+            Set::OfLater(number) => self.append_later(*number, values),
+            Set::OfAll => {
+                values.extend_from_slice(self.own);
+                (0..self.later_count()).for_each(|number| self.append_later(number, values));
             }
-            Set::OfAll => values.extend(self.parameters_of_all()),
         }
+    }
+
+    /// Appends the parameters of a later reading, and what follows from them.
+    fn append_later(&self, number: usize, values: &mut Vec<Value>) {
+        let start = values.len();
+        values.extend_from_slice(self.later(number));
+        self.work.derive_parameters_from(start, values);
     }
 
     /// Makes `request` ask for one statement.

@@ -9,12 +9,11 @@ import numpy as np
 from sensorbench.analysis.elasticity import Sets, stability
 from sensorbench.benchmarks.elasticity.changes import Annotate
 from sensorbench.errors import SensorbenchError, message_of
+from sensorbench.interrupts import SLICE_S
 from sensorbench.results.engine_report import EngineRun, Snapshot
 
 # Events on the run's time axis, besides those of the change itself.
 STABLE, NEVER_STABLE, FAILED = "seen to be stable", "not stable in time", "change failed"
-# How often it is looked whether the user interrupts.
-SLICE_S = 0.2
 
 
 @dataclass(frozen=True)
@@ -61,7 +60,6 @@ class Scenario:
 
     def wait(self) -> None:
         """Waits until the change is over, also when the run has ended before it."""
-        # Never without an end: a signal that comes just before this thread sleeps does not wake it.
         while self._thread is not None and self._thread.is_alive():
             self._thread.join(SLICE_S)
 

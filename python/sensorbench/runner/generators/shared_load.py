@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from sensorbench._engine import Target
 from sensorbench.errors import EngineError, LostGeneratorError
+from sensorbench.interrupts import SLICE_S
 from sensorbench.results.described import LoadedByGenerator, LoadedPart
 from sensorbench.runner.generators.hosted import ClockedHost
 from sensorbench.runner.generators.load_generator import LoadGenerator
 from sensorbench.runner.generators.load_part import LoadPart, parts_of
 from sensorbench.runner.generators.messages import LoadState
-from sensorbench.runner.generators.started import LEAD_NS, SLICE_S, GeneratorThreads, offsets_ns, started_generators
+from sensorbench.runner.generators.started import LEAD_NS, GeneratorThreads, offsets_ns, started_generators
 
 if TYPE_CHECKING:
     from sensorbench.runner.prepare import PreparedTable

@@ -14,8 +14,6 @@ from sensorbench.runner.generators.local import LocalGenerator
 
 Result = TypeVar("Result")
 
-# How often it is looked whether the user interrupts.
-SLICE_S = 0.2
 # From the agreement on a start, or on a rate, until it takes effect: all load generators have heard of it by then.
 LEAD_NS = 250_000_000
 
@@ -69,8 +67,7 @@ class GeneratorThreads:
 
         """
         since_s = time.monotonic()
-        # Never without an end: a signal that another thread takes, or that comes just before this one sleeps, does not wake it.
-        while wait(calls.values(), SLICE_S).not_done:
+        while wait(calls.values(), interrupts.SLICE_S).not_done:
             if can_interrupt:
                 interrupts.check()
             self._hurry({} if may_take_long else calls, since_s)

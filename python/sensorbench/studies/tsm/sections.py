@@ -128,7 +128,7 @@ def _latency_over_ingestion(parts: Mapping[str, Evidence]) -> Section:
     return Section(
         "Query latency over the rate of ingestion",
         "Rows of a hundred values are written at a held rate, in an open loop, while each question comes about once a second: three sensors of one station over a day, "
-        "as TSM-Bench asks them. Ten times a second an operation writes the next rows of a station, as many as make the rate. Response times count from the intended start. The rate that was reached stands beside the one that was wanted; where it "
+        "as in TSM-Bench. Ten times a second an operation writes the next rows of a station, as many as make the rate. Response times count from the intended start. The rate that was reached stands next to the one that was wanted; where it "
         "is less, the target could not keep up, and what its queries took says little.",
         [
             Column("variant", "variant"),
