@@ -1,10 +1,12 @@
 """The language of what users read: banned words, long sentences, and hashes of source files.
 
-`python -m docsite.language` checks documents, help texts, keys of files and templates of reports; `make lint` runs it.
+`python -m docsite.language` checks documents, help texts, keys of files, templates of reports, messages and definitions; `make lint` runs it.
 """
 
+import ast
 import re
 import sys
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -29,12 +31,26 @@ BANNED: dict[str, str] = {
     r"\b(?:is|are) told\b": "is reported, is printed",
     r"\b(?:takes?|taking) turns\b": "interleaved",
     r"\bown means\b": "native job",
+    r"\bbeside\b": "next to, with, during",
+    r"\basked for\b": "requested, read",
+    r"\b(?:is|are|was|were) asked\b": "is queried, is polled, executes",
+    r"\b(?:tells? (?:them|\w+s) apart|tells? of)\b": "distinguishes, reports",
+    r"\bnobody (?:knows|named|wrote|tells)\b": "it is unknown, the default",
+    r"\bdata (?:lie|lay)\b": "data are",
+    r"\bshares? its processors\b": "shares its CPUs",
     r"\b(?:operations|requests|rows|readings|answers|reads|writes|values|bytes|statements) a second\b": "per second",
 }
 # Of a file's bytes, as tools print it: what users see cites papers, not files.
 _HASH = re.compile(r"\b(?=[0-9a-f]*[a-f])(?=[0-9a-f]*\d)[0-9a-f]{16,64}\b")
 
-_TEMPLATES = ROOT / "python" / "sensorbench" / "report" / "templates"
+_PACKAGE = ROOT / "python" / "sensorbench"
+_TEMPLATES = _PACKAGE / "report" / "templates"
+# A string with fewer words than these is a name, or a piece of one.
+_PROSE_WORDS = 4
+# What shows that a string is code: statements, patterns and markup.
+_CODE = re.compile(r"[{}|]| [<=>]+ |\(\?|^\s*(?:#!|<)|\b(?:SELECT|INSERT INTO|CREATE|CASE WHEN)\b|^(?:[A-Z_]{3,}\s+){4}")
+# Results carry a copy of their schemas, so that another word makes another schema.
+_NO_DEFINITIONS = ("schemas",)
 
 
 @dataclass(frozen=True)
@@ -162,9 +178,64 @@ def templates() -> list[Text]:
     return found
 
 
+def messages() -> list[Text]:
+    """What the program prints: strings of its sources that are sentences or parts of them. A value within is one word."""
+    return [
+        Text(f"{file.relative_to(ROOT)}, line {line}", said)
+        for file in sorted(_PACKAGE.rglob("*.py"))
+        for line, said in strings_of(file.read_text(encoding="utf-8"))
+        if is_prose(said)
+    ]
+
+
+def strings_of(source: str) -> Iterator[tuple[int, str]]:
+    """The strings of a Python source and their lines, without docstrings and code."""
+    tree = ast.parse(source)
+    left_out = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
+    left_out |= {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            yield node.lineno, "".join(str(part.value) if isinstance(part, ast.Constant) else "VALUE" for part in node.values)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in left_out:
+            yield node.lineno, node.value
+
+
+def definitions() -> list[Text]:
+    """What reports and lists say of studies, databases and settings: texts of the package's definitions."""
+    files = [file for file in sorted(_PACKAGE.rglob("*.toml")) if file.relative_to(_PACKAGE).parts[0] not in _NO_DEFINITIONS]
+    return [
+        Text(f"{file.relative_to(ROOT)}, {key}", said)
+        for file in files
+        for key, said in _texts_in(tomllib.loads(file.read_text(encoding="utf-8")))
+        if is_prose(said)
+    ]
+
+
+def is_prose(text: str) -> bool:
+    """Whether a string is at least a part of a sentence, and no code."""
+    return words(text) >= _PROSE_WORDS and not _CODE.search(text)
+
+
+def _texts_in(value: object, key: str = "") -> Iterator[tuple[str, str]]:
+    if isinstance(value, str):
+        yield key, value
+    elif isinstance(value, dict):
+        for name, below in value.items():
+            yield from _texts_in(below, f"{key}.{name}" if key else str(name))
+    elif isinstance(value, list):
+        for number, below in enumerate(value, start=1):
+            yield from _texts_in(below, f"{key}[{number}]")
+
+
 def main() -> int:
     """Prints what is wrong, and how long sentences are."""
-    parts = {"documents": documents(), "help": help_texts(), "templates": templates()}
+    parts = {
+        "documents": documents(),
+        "help": help_texts(),
+        "templates": templates(),
+        "messages": messages(),
+        "definitions": definitions(),
+    }
     found = [finding for texts in parts.values() for finding in findings(texts)]
     found += [finding for name, texts in parts.items() for finding in too_long(name, texts)]
     for finding in found:

@@ -580,7 +580,7 @@ def test_the_command_tells_people_what_when_and_where(cli: Cli, tmp_path: Path) 
     )
     assert "stale reads: key 'k': process 1 read null from 10 to 11 ns, 1.00 ns after a newer value was acknowledged" in ended.out
     assert "non-monotonic reads: key 'k': process 1 read null from 10 to 11 ns, after it had a newer one" in ended.out
-    assert "values never written: key 'k': process 1 read 77 from 14 to 15 ns, which nobody wrote" in ended.out
+    assert "values never written: key 'k': process 1 read 77 from 14 to 15 ns, which no client wrote" in ended.out
     assert "failed writes seen: key 'k': process 1 read 5 from 12 to 13 ns, of a write that failed" in ended.out
     assert "note: 1 of 2 keys have no acknowledged write, or were not read after" in ended.out
 

@@ -8,11 +8,15 @@ from docsite.language import (
     GOAL_WORDS,
     MAX_WORDS,
     Text,
+    definitions,
     documents,
     findings,
     help_texts,
+    is_prose,
+    messages,
     paragraphs_of,
     sentences,
+    strings_of,
     templates,
     too_long,
     words,
@@ -26,7 +30,15 @@ def wrong(markdown: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "phrase", ["1,000 operations a second", "latencies that do not lie", "How sure that is", "Variants take turns."]
+    "phrase",
+    [
+        "1,000 operations a second",
+        "latencies that do not lie",
+        "How sure that is",
+        "Variants take turns.",
+        "the nodes were asked each second",
+        "what nobody knows",
+    ],
 )
 def test_banned_words_are_found_in_text_tables_and_lists(phrase: str) -> None:
     for markdown in (f"A text: {phrase}", f"- {phrase}", f"| a | {phrase} |", f"> {phrase}"):
@@ -68,3 +80,34 @@ def test_the_texts_of_users_are_all_looked_at() -> None:
     assert any(isinstance(text, Text) and "sensorbench run" in text.place for text in help_texts())
     assert len(help_texts()) > 300
     assert len(templates()) > 10
+    assert len(messages()) > 1500
+    assert len(definitions()) > 500
+
+
+def test_strings_of_a_source_are_looked_at_and_docstrings_are_not() -> None:
+    source = (
+        '"""What a module is for."""\n'
+        'TITLE = "what the report is called"\n'
+        "def check(count):\n"
+        '    """Raises ValueError for too few."""\n'
+        '    raise ValueError(f"{count} rows: expected at least {count + 1} operations a second")\n'
+    )
+    found = dict(strings_of(source))
+    assert found == {2: "what the report is called", 5: "VALUE rows: expected at least VALUE operations a second"}
+    assert len(findings([Text("file.py, line 5", found[5])])) == 1
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "SELECT the rows of a table",
+        "CREATE TABLE rows AS a b c",
+        "(?:this|that) is not a text",
+        "GET SET MGET DEL EXISTS",
+        "<p>a b c d</p>",
+        "too few words",
+    ],
+)
+def test_code_in_strings_is_no_prose(code: str) -> None:
+    assert not is_prose(code)
+    assert is_prose("--scale: expected at least 0.1 of the rows")

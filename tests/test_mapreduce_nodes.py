@@ -45,7 +45,7 @@ def test_cassandra_and_spark_grow_together_from_one_node_to_two(cli: Cli, lab_ho
         assert first["read_rows"] == found["dataset"]["articles"]
         assert 1 <= first["local_tasks"] <= first["map_tasks"]
     page = (out / "report.html").read_text(encoding="utf-8")
-    assert "Where the data lay" in page
+    assert "Where the data were" in page
     assert "2 workers, 2 nodes" in page
     assert not [instance for instance in lab.read_instances() if not instance.stays]
 

@@ -245,7 +245,7 @@ def test_the_page_has_the_papers_tables(tmp_path: Path) -> None:
     section = published_section(paper_of("iot").tables(measure, scale=0.02, conditions="Measured at scale 0.02."))
     page = write_page(Page("study iot", "t", [], [section], ""), tmp_path).read_text(encoding="utf-8")
     for text in (
-        "Published beside measured",
+        "Published and measured",
         "1313.3975 ms",
         "here 98.7 ms",
         "0.0751 ×",

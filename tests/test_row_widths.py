@@ -80,7 +80,7 @@ def test_widths_that_are_alike_are_one() -> None:
     (name,) = found = refused_widths(both, timelines(TWO, 0.005))
     assert name == "cassandra-typed-100k"
     assert found[name] == (
-        "at scale 0.005 its rows of 100k have 600 readings, as many as the rows of 10k of cassandra-typed-10k; a larger --scale tells them apart"
+        "at scale 0.005 its rows of 100k have 600 readings, as many as the rows of 10k of cassandra-typed-10k; a larger --scale makes them differ"
     )
     others = [*variants("typed", "10k"), *variants("typed", "100k", url="cassandra://other.example")]
     assert refused_widths(others, timelines(TWO, 0.005)) == {}, "at another server they are another variant"

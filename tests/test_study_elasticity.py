@@ -108,7 +108,7 @@ def test_the_papers_own_figures_reproduce_its_claims() -> None:
 
 def test_what_is_too_small_to_show_a_finding_judges_none() -> None:
     evidence = of_printed()
-    arithmetic = "10.0 MB on the node that holds least, which has 1.00 GB of memory"
+    arithmetic = "10.0 MB on the node with the least data, which has 1.00 GB of memory"
     evidence.scales["HB", "bytes_per_node_over_memory"] = [Scale(0.01, arithmetic), Scale(5.0)]
     small = judged(next(claim for claim in ELASTICITY.claims if claim.id == "ELA-1"), evidence)
     assert small.verdict == "below minimum scale"
@@ -269,7 +269,7 @@ def test_data_are_compared_with_the_memory_that_is_left_for_them() -> None:
     whole = summary.model_copy(update={"environment": limited, "result": result})
     found = scales_of(whole, [], None)["bytes_per_node_over_memory"]
     assert found.value == pytest.approx(500 / 400)
-    assert found.arithmetic == "500.0 MB on the node that holds least, which has 400.0 MB for data of 1.00 GB of memory"
+    assert found.arithmetic == "500.0 MB on the node with the least data, which has 400.0 MB for data of 1.00 GB of memory"
     # What results of earlier versions do not say is not taken off.
     earlier = result.model_copy(update={"workload": workload.model_copy(update={"node_idle_bytes": None})})
     assert scales_of(whole.model_copy(update={"result": earlier}), [], None)["bytes_per_node_over_memory"].value == pytest.approx(

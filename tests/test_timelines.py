@@ -174,7 +174,7 @@ def test_the_words_of_timelines(timelines: Dataset, tmp_path: Path) -> None:
 
 
 EVERY = "expected a length of time such as '15 minutes', '1 day' or '1 month'"
-LIKE = "what is asked like another operation says nothing else, and the other one is asked in its own words"
+LIKE = "an operation with the statements of another says nothing else, and the other has statements of its own"
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ def rate_per_s(text: str, option: str) -> float:
     found = _RATE.fullmatch(text.strip())
     unit = (found["unit"] or "s") if found else ""
     if not found or unit not in _SECONDS or float(found["number"]) <= 0.0:
-        raise UsageError(f"{option} {text}: expected how many a second, such as 10 or 0.5, or 1/min, 4/h, 24/d")
+        raise UsageError(f"{option} {text}: expected a rate per second, such as 10 or 0.5, or 1/min, 4/h, 24/d")
     return float(found["number"]) / _SECONDS[unit]
 
 

@@ -53,11 +53,13 @@ def _of_layouts(candidates: Sequence[Candidate], questions: Sequence[str]) -> li
         found.append(f"embedded, so that no network is in the figures, unlike in those of servers: {embedded}")
     in_memory = _targets([candidate for candidate in candidates if candidate.in_memory])
     if in_memory:
-        found.append(f"all data lie in memory, and bytes per reading are of memory: {in_memory}")
+        found.append(f"all data are in memory, and bytes per reading are of memory: {in_memory}")
     if any(
         measurement.is_mixed for candidate in candidates for measurement in (*candidate.writes, *candidate.measured(questions))
     ):
-        found.append("written and read at once: rates are what each kind would reach alone, as slow as beside the others")
+        found.append(
+            "written and read at once: rates are what each kind would reach alone, if it were as slow as it was together with the others"
+        )
     return found
 
 
@@ -71,4 +73,4 @@ def _of_range(recommendation: Recommendation, measured: Sequence[Measured]) -> l
     rows = [measurement.rows for measurement in measured if measurement.rows]
     if wanted is None or not rows or 1.0 / FAR <= wanted / rows[0] <= FAR:
         return []
-    return [f"ranges of {wanted:,.0f} readings were asked for; the nearest that were measured have {rows[0]:,.0f} rows"]
+    return [f"ranges of {wanted:,.0f} readings are needed; the nearest ranges that were measured have {rows[0]:,.0f} rows"]

@@ -105,7 +105,7 @@ def _by_rank(place: Place, ranking: Ranking) -> Relational:
     if place.is_level:
         return Relational(True, "would do", name, f"it is not distinguished from the best ({first.candidate.name})")
     behind = ranking.ratio(first.candidate, place.candidate)
-    matters = "a load tells whether that matters (--sensors, --rate)"
+    matters = "the load decides whether that matters (--sensors, --rate)"
     if behind.low is None or behind.high is None:
         described = f"{first.candidate.name} has {behind.value:.3g} times its score, without an interval"
         return Relational(None, "may do or not", name, f"{described}; {matters}")

@@ -59,7 +59,7 @@ def windows(ends_s: Floats, is_ok: NDArray[np.bool_], fault_at_s: float, end_s: 
 def dip(counted: Windows) -> Dip:
     """The dip after a fault. Raises ValueError where there is no whole window before the fault, or after it."""
     if not len(counted.before) or not len(counted.ok):
-        raise ValueError("expected a second at least before the fault and after it")
+        raise ValueError("expected at least a second before the fault and after it")
     level = float(np.median(counted.before))
     as_good = (counted.ok >= AS_GOOD_SHARE * level) & (counted.failed == 0)
     return Dip(

@@ -93,7 +93,7 @@ def stability(sets: Sets, bootstrap_at_s: float, not_before_s: float | None = No
     """
     before = sets.between(-np.inf, bootstrap_at_s).durations_s
     if len(before) < 2:
-        raise ValueError(f"{len(before)} sets began before the bootstrap at {bootstrap_at_s:g} s: expected two at least")
+        raise ValueError(f"{len(before)} sets began before the bootstrap at {bootstrap_at_s:g} s: expected at least two")
     median_s = float(np.median(np.abs(np.diff(before))))
     later = sets.times_s >= (bootstrap_at_s if not_before_s is None else not_before_s)
     times_s, durations_s = sets.times_s[later], sets.durations_s[later]

@@ -71,8 +71,8 @@ def promises_of_quorums(replication: int, write: str, read: str) -> Promises:
         "stale_reads": Promise(meet, f"{shared}, as long as clocks agree.", CASSANDRA_DYNAMO),
         "non_monotonic_reads": Promise(
             majorities,
-            f"{sets}: a read repairs the replicas it asked before it answers, and two reads "
-            f"{'meet in one of them (2 R > N)' if majorities else 'may ask others (2 R ≤ N)'}.",
+            f"{sets}: a read repairs the replicas that it read before it answers, and two reads "
+            f"{'meet in one of them (2 R > N)' if majorities else 'may read other replicas (2 R ≤ N)'}.",
             CASSANDRA_READ_REPAIR,
         ),
         "never_written": _NEVER_WRITTEN,

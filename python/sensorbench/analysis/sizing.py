@@ -179,7 +179,7 @@ def _not_known(load: Load, capacity: Capacity) -> list[str]:
     """What the sizing leaves open, and why."""
     reasons = {
         "nodes by writes: no write was measured": capacity.written_per_s is None,
-        "nodes by reads: how many reads come a second is not said": load.reads_per_s is None,
+        "nodes by reads: the rate of reads is not given": load.reads_per_s is None,
         "nodes by reads: no read was measured": load.reads_per_s is not None and capacity.read_per_s is None,
         "disk: how long readings are kept is not said": load.retention_s is None,
         "disk: bytes per reading were not measured": load.retention_s is not None and capacity.bytes_of_copy is None,
@@ -199,10 +199,10 @@ def described_assumptions(assumed: Assumptions, capacity: Capacity) -> list[str]
         f"Each reading is kept {assumed.copies} times (--replicas). Every copy is a write, and one copy answers a read.",
         f"{assumed.headroom:.0%} of the measured rates stay free (--headroom), for peaks, repairs and a node that fails.",
         f"At most {assumed.fill:.0%} of a disk are filled (--disk-fill), because compaction may need as much again; of "
-        "memory, where all data lie there.",
+        "memory, where all data are there.",
         f"A node has {disk} of disk (--node-disk) and {memory} of memory (--node-memory), and is otherwise like the machine "
         "of the measurement.",
-        f"Data of the last {assumed.hot_s / 3600.0:g} hours are read often and lie in memory beside the server, whose own "
+        f"Data of the last {assumed.hot_s / 3600.0:g} hours are read often and are kept in memory, in addition to the server, whose own "
         "memory is as measured.",
         "Bytes a reading stay as they were at the size that was measured: of small data, what a database takes anyhow is a "
         "large part.",

@@ -70,7 +70,7 @@ def markdown_text(result: GateResult) -> str:
         f"{_percent(each.detectable)} | {each.verdict} |"
         for each in result.operations
     ]
-    differences = [f"- {difference}" for difference in result.differences] or ["- nothing that the databases tell of"]
+    differences = [f"- {difference}" for difference in result.differences] or ["- nothing that the databases report"]
     return "\n".join(
         [
             f"<!-- {_OURS} -->",

@@ -60,7 +60,7 @@ def trust_of(own: Evidence, others: Sequence[Evidence], today: datetime) -> Trus
         return Trust("re-run", f"measured again on another machine, with the same directions ({confirming[0]})", is_stale)
     return Trust(
         "own run",
-        "nobody has measured it again on another machine" if not reasons else next(iter(reasons.values())) or "",
+        "it was not measured again on another machine" if not reasons else next(iter(reasons.values())) or "",
         is_stale,
     )
 
@@ -74,7 +74,7 @@ def why_no_rerun(own: Evidence, other: Evidence) -> str | None:
     ]
     compared = [(left, right) for left, right in pairs if _work(left) == _work(right)]
     if not compared:
-        return "nobody has measured the same workload again"
+        return "the same workload was not measured again"
     if _records(own.index) & _records(other.index):
         return "its repetition has the same records as it: it is a copy"
     if all(_machine(left) == _machine(right) for left, right in compared):

@@ -50,7 +50,7 @@ _OF_ALL = (
 )
 _OF_COMPARISONS = ("load times and rates", "sizes of loaded data", "query plans")
 _CLUSTERS = ("elasticity", CLUSTERS_KIND)
-_OF_CLUSTERS = ("where the data lay", "when the change of the cluster began and ended", "load times and rates")
+_OF_CLUSTERS = ("where the data were", "when the change of the cluster began and ended", "load times and rates")
 _MEASURED_ONCE: Mapping[str, tuple[str, ...]] = {
     "comparison": _OF_COMPARISONS,
     "series": _OF_COMPARISONS,

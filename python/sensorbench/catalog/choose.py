@@ -15,10 +15,10 @@ from sensorbench.results.summaries import Measured
 # Axes that follow from others: where data lie, and so how much they may be; and whether this project can measure a database.
 HOLDS, MEASURABLE = "holds", "measurable"
 _MEANT = {
-    "memory": "data lie in the memory of one server",
-    "memories": "data lie in the memory of the nodes",
-    "disk": "all data lie on the disk of one server",
-    "disks": "data lie on the disks of all nodes",
+    "memory": "data are in the memory of one server",
+    "memories": "data are in the memory of the nodes",
+    "disk": "all data are on the disk of one server",
+    "disks": "data are on the disks of all nodes",
     "here": "embedded, or started by the lab",
     "by-url": "where you start it",
     "no": "there is no driver",

@@ -8,7 +8,7 @@ import typer
 from sensorbench.errors import UsageError
 from sensorbench.progress import error_console
 
-Yes = Annotated[bool, typer.Option("--yes", help="Do not ask; needed where there is no terminal.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not prompt; needed where there is no terminal.")]
 
 
 def confirm(what: str, *, yes: bool) -> None:
@@ -19,7 +19,7 @@ def confirm(what: str, *, yes: bool) -> None:
     if yes:
         return
     if not sys.stdin.isatty():
-        raise UsageError(f"this would {what}; standard input is not a terminal, so there is nobody to ask; confirm with --yes")
+        raise UsageError(f"this would {what}; standard input is not a terminal; confirm with --yes")
     # On standard error, so that what a command prints stays as it is.
     error_console().print(f"{what[0].upper()}{what[1:]}? [y/N]", end=" ", highlight=False, markup=False)
     if sys.stdin.readline().strip().lower() not in {"y", "yes"}:

@@ -33,7 +33,7 @@ def check(
     clock_bound: Annotated[
         str,
         typer.Option(
-            help="How well the clients' clocks are known beside one another: 2ms. With several hosts it is `bound_ns` of the load generators in the "
+            help="How far apart the clients' clocks may be: 2ms. With several hosts it is `bound_ns` of the load generators in the "
             "manifest of the run. Nothing is found that clocks so far apart could explain."
         ),
     ] = "0",

@@ -36,7 +36,7 @@ def doctor(
     out: Out = None,
     json: Json = False,
 ) -> None:
-    """Tell whether this machine is fit to measure, and which latencies can be trusted here."""
+    """Check whether this machine is fit to measure, and which latencies can be trusted here."""
     if experiment is None and (options.changes or out is not None):
         raise UsageError("--set and --out are for an A/A run: name an experiment file as well")
     folder = out or new_results_folder(f"doctor-{experiment.stem}" if experiment else "doctor")

@@ -64,7 +64,7 @@ def gate(
     no_open: NoOpen = False,
     json: Json = False,
 ) -> None:
-    """Tell whether head is slower than base, measured interleaved on this machine. Exit code 1 if it is, 3 if that is undecided."""
+    """Measure head and base interleaved on this machine, and report whether head is slower. Exit code 1 if it is, 3 if that is undecided."""
     for option, path in (("--junit", junit), ("--markdown", markdown), ("--badge", badge)):
         check_gate_file(option, path)
     wanted = Gate(

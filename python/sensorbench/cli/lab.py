@@ -212,7 +212,7 @@ def _placed(node: lab.Node) -> str:
 @app.command("down")
 def down(
     name: Annotated[str | None, typer.Argument(help="Name of an instance.", show_default=False)] = None,
-    all_: Annotated[bool, typer.Option("--all", help="Every instance, whoever started it; asks before.")] = False,
+    all_: Annotated[bool, typer.Option("--all", help="Every instance, of every user; prompts first.")] = False,
     yes: Yes = False,
     json: Json = False,
 ) -> None:

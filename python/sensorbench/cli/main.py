@@ -66,7 +66,7 @@ class _Commands(LazyGroup):
         ),
         "gate": (
             "gate:gate",
-            "Tell whether head is slower than base, measured interleaved on this machine. Exit code 1 if it is, 3 if that is undecided.",
+            "Measure head and base interleaved on this machine, and report whether head is slower. Exit code 1 if it is, 3 if that is undecided.",
         ),
         "history": (
             "history:app",
@@ -106,7 +106,7 @@ class _Commands(LazyGroup):
         "lab": ("lab:app", "Real servers on this machine or on hosts: private, without Docker."),
         "target": ("target:app", "What sensorbench left at a target, and removing it."),
         "hosts": ("hosts:app", "Hosts for load generators and nodes: whether they are fit to measure."),
-        "doctor": ("doctor:doctor", "Tell whether this machine is fit to measure, and which latencies can be trusted here."),
+        "doctor": ("doctor:doctor", "Check whether this machine is fit to measure, and which latencies can be trusted here."),
     }
 
     def __init__(self, **options: Any) -> None:

@@ -236,4 +236,4 @@ def print_claims(claims: Sequence[JudgedClaim]) -> None:
     if claims:
         console().print(f"Of {len(claims)} claims: {verdict_counts(claims)}.", highlight=False)
     if any(claim.rules == "format 1" for claim in claims):
-        console().print("Judged by the rules of format 1, which could not tell every finding from its contrary.")
+        console().print("Judged by the rules of format 1, which could not distinguish every finding from its contrary.")

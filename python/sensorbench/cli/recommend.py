@@ -99,7 +99,10 @@ def recommend(
     disk_fill: Annotated[
         float,
         typer.Option(
-            "--disk-fill", help="Share of a disk (of memory, if all data lie there) that is filled at most.", min=0.01, max=1.0
+            "--disk-fill",
+            help="The largest share of a disk that is filled (of memory, if all data are there).",
+            min=0.01,
+            max=1.0,
         ),
     ] = _DEFAULT.fill,
     node_disk: Annotated[str, typer.Option("--node-disk", help="Disk of a node.")] = "1TB",
@@ -110,7 +113,9 @@ def recommend(
     ] = None,
     disk_price: Annotated[
         float | None,
-        typer.Option("--disk-price", help="What a GB of disk costs beside the node, in the same.", min=0.0, show_default=False),
+        typer.Option(
+            "--disk-price", help="Price of a GB of disk, on top of the node, in the same currency.", min=0.0, show_default=False
+        ),
     ] = None,
     list_use_cases: Annotated[
         bool, typer.Option("--use-cases", help="List the six use cases of the sensor-schema study, with its advice and ours.")

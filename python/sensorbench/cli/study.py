@@ -8,8 +8,8 @@ from sensorbench.cli.lazy import LazyGroup
 class _Commands(LazyGroup):
     places = {
         "list": ("study_list:list_studies", "List the studies."),
-        "show": ("study_show:show", "Show what a study asks, its grid, what its paper printed, and its claims."),
-        "run": ("study_run:app", "Run a study: load, ask, check the answers, judge the claims, write a report."),
+        "show": ("study_show:show", "Show a study's question, grid and claims, and what its paper printed."),
+        "run": ("study_run:app", "Run a study: load the data, measure, validate the answers, judge the claims, write a report."),
     }
 
 

@@ -29,7 +29,9 @@ class _Studies(LazyGroup):
 
 
 app = typer.Typer(
-    cls=_Studies, help="Run a study: load, ask, check the answers, judge the claims, write a report.", no_args_is_help=True
+    cls=_Studies,
+    help="Run a study: load the data, measure, validate the answers, judge the claims, write a report.",
+    no_args_is_help=True,
 )
 
 

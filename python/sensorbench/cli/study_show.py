@@ -29,7 +29,7 @@ def show(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Show what a study asks, its grid, what its paper printed, and its claims."""
+    """Show a study's question, grid and claims, and what its paper printed."""
     if folder is not None:
         _require(name)
         tables = tables_at(folder, name)

@@ -168,7 +168,7 @@ def generate_like(
             license=model.license,
             how_made=(
                 f"{articles:,} articles{again}. Sizes are quantiles of the {model.articles:,} articles that were measured; texts are words drawn by "
-                "their frequencies there, rare ones made up. They mean nothing, and nobody wrote them."
+                "their frequencies there, rare ones made up. They are synthetic and have no meaning."
             ),
             seed=seed,
             scale=scale,

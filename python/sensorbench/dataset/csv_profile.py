@@ -237,8 +237,8 @@ def _profile(
     duplicates = 0 if FILE_NAME in keys else _duplicates(connection, keys, found.time.sql())
     if duplicates:
         notes.append(
-            f"{duplicates:,} of {rows:,} rows have the sensor and time of another row, of which the last one stays; if a column is "
-            "missing that tells them apart, name all key columns with --key"
+            f"{duplicates:,} of {rows:,} rows have the sensor and time of another row, and only the last is kept; if a column that "
+            "distinguishes them is missing, name all key columns with --key"
         )
     missing = sorted({token for profile in values for token in profile.missing})
     return CsvProfile(

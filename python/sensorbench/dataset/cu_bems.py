@@ -172,7 +172,7 @@ def import_files(files: list[Path], out: Path, *, skip_bad_rows: bool) -> Datase
 def _floor(file: Path) -> int:
     found = _FILE.search(file.name)
     if not found:
-        raise UsageError(f"{file}: the name of a CU-BEMS file tells its floor, for example 2019Floor1.csv; this one does not")
+        raise UsageError(f"{file}: the name of a CU-BEMS file has its floor, for example 2019Floor1.csv; this one has none")
     return int(found["floor"])
 
 

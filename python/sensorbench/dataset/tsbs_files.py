@@ -396,7 +396,7 @@ def _description(files: Sequence[Path], layout: Layout, counts: _Counts) -> Desc
         + (f" Rows of other measurements are left out: {others}." if others else "")
     ]
     if counts.nameless:
-        notes.append(f"{counts.nameless:,} rows name nobody and were left out.")
+        notes.append(f"{counts.nameless:,} rows have no host or truck and were left out.")
     if counts.bad_rows:
         notes.append(f"{counts.bad_rows:,} bad lines were left out.")
     return Description(

@@ -399,7 +399,7 @@ def remove_node(name: str, number: int | None = None) -> Node:
     instance, database, software, user = _cluster(name)
     node = _named(instance, number)[-1]
     if len(instance.nodes) <= database.nodes:
-        raise UsageError(f"{name} has {len(instance.nodes)} nodes, which is the least for {database.name}")
+        raise UsageError(f"{name} has {len(instance.nodes)} nodes, the fewest that {database.name} can have")
     require_hosts(instance)
     database.remove_node(instance, node, software, user)
     end_and_remove_node(instance, node)
@@ -454,7 +454,7 @@ def _check(spec: ServerSpec, database: LabDatabase) -> None:
     if spec.nodes is not None and not isinstance(database, LabCluster) and spec.nodes != 1:
         raise UsageError(f"--nodes {spec.nodes}: {database.name} is one server")
     if spec.nodes is not None and isinstance(database, LabCluster) and spec.nodes < database.nodes:
-        raise UsageError(f"--nodes {spec.nodes}: {database.name} needs {database.nodes} masters at least")
+        raise UsageError(f"--nodes {spec.nodes}: {database.name} needs at least {database.nodes} masters")
     if spec.replicas and not database.has_replicas:
         raise UsageError(f"--replicas {spec.replicas}: nodes of {database.name} have no replicas of their own")
 

@@ -196,7 +196,7 @@ def selectivity(rows: Sequence[ShareRow], variants: list[str]) -> ChartSpec:
         .encode(x=x, y=alt.Y("low_s:Q", scale=scale), y2=alt.Y2("high_s:Q"), color=alt.Color("variant:N"))
     )
     how = (
-        "Each line is a variant; lower is faster. To the right the operation asks for a larger share of the rows: where two lines "
+        "Each line is a variant; lower is faster. To the right the operation reads a larger share of the rows: where two lines "
         "cross, the other variant becomes the faster one."
     )
     return sized(ranges + line, how, height=330)

@@ -28,7 +28,7 @@ _HOW_TO_READ = (
     "A finding that is several comparisons gets the weakest of their verdicts."
 )
 _FORMAT_1 = (
-    "These verdicts were given by the rules of format 1, which could not tell every finding from its contrary. `sensorbench report` judges the "
+    "These verdicts were given by the rules of format 1, which could not distinguish every finding from its contrary. `sensorbench report` judges the "
     "results anew where they hold what that takes."
 )
 

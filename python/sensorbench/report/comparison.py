@@ -317,7 +317,7 @@ def _selectivity(summary: ComparisonSummary) -> Section | None:
         "counted by SQL over it."
     )
     plans = _plans(summary, list(groups.values())) if summary.result.query_plans else []
-    title = "Latency by the share of the rows that is asked for"
+    title = "Latency by the share of the rows that is read"
     return Section("selectivity", title, [Text(text), Grid(drawn), *plans])
 
 
@@ -364,7 +364,7 @@ def _variants(summary: ComparisonSummary) -> Section:
         )
         of_variant = [(name, Piece(_statement(statement), "pre")) for name, statement in variant.statements.items()]
         statements += [Heading(formatting.variant(variant.id), 4), Definitions(of_variant)]
-    columns: Columns = [("Variant", "name"), ("Database", "text"), ("How the data lie there", "text")]
+    columns: Columns = [("Variant", "name"), ("Database", "text"), ("How the data are stored", "text")]
     return Section("variants", "What was compared", [Table(columns, rows, ""), Details("The statements", statements)])
 
 

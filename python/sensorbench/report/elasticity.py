@@ -173,7 +173,7 @@ def _costs(transition: Transition) -> list[tuple[Line, Line] | None]:
         if dip.recovered_s is not None:
             recovered = f"as good as before after {formatting.duration(dip.recovered_s)}"
         done = (
-            f"{formatting.count(dip.level_per_s)} operations per second before; at the least {formatting.count(dip.lowest_per_s)} afterwards; "
+            f"{formatting.count(dip.level_per_s)} operations per second before; at worst {formatting.count(dip.lowest_per_s)} afterwards; "
             f"{formatting.count(dip.area)} operations fewer than at the level before; {recovered}"
         )
         available = "all the time: no operation failed"

@@ -50,7 +50,7 @@ def elasticity_comparison_page(summary: ElasticityComparisonSummary) -> Page:
         for work in works
     ]
     note = (
-        "The paper's authors doubled clusters of 6, 12 and 24 nodes in a cloud of 2011: its transitions are set beside the first, second "
+        "The paper's authors doubled clusters of 6, 12 and 24 nodes in a cloud of 2011: its transitions are compared with the first, second "
         "and third here. Compare orders, not values: the paper's charts are in minutes, its scores probably of mixed units."
     )
     return Page(
@@ -202,7 +202,7 @@ def _data(summary: ElasticityComparisonSummary) -> Section | None:
         for transition in summary.result.transitions
         if (data := transition.data) is not None and transition.change.kind in ("join", "leave")
     ]
-    note = "Parts are regions or token ranges. Those that moved are the ones that nodes have more than before; the nodes were asked once a second."
+    note = "Parts are regions or token ranges. Those that moved are the ones that nodes have more than before; the nodes were polled once per second."
     return Section("data", "Data that moved", [Table(columns, rows), Text(note, "note")]) if rows else None
 
 
@@ -212,7 +212,7 @@ def _faults(summary: ElasticityComparisonSummary) -> Section | None:
         ("target", "name"),
         ("fault", "text"),
         ("noticed by others after", "duration_s"),
-        ("throughput at the least", "share"),
+        ("lowest throughput", "share"),
         ("as good as before after", "duration_s"),
         ("nothing failed from", "duration_s"),
         ("lost writes", "count"),

@@ -131,7 +131,7 @@ def described(name: str, example: dict[str, Any]) -> str:
         return f"{read}, after it had a newer one: {_operation(example['earlier_read'])}"
     if name == "failed_writes_seen":
         return f"{read}, of a write that failed: {_operation(example['write'])}"
-    return f"{read}, which nobody wrote"
+    return f"{read}, which no client wrote"
 
 
 def _operation(operation: dict[str, Any]) -> str:

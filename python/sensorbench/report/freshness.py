@@ -35,7 +35,7 @@ def freshness_section(summary: ComparisonSummary, result: ComparisonResult) -> S
         return None
     first = next(iter(found.values()))
     text = (
-        "Markers were written beside the load, and each was read until a read returned it. When exactly it became visible nobody knows: after the "
+        "Markers were written during the load, and each was read until a read returned it. When it became visible is known within bounds: after the "
         "start of the last read that missed it, and before the end of the first that returned it. Each figure therefore has two bounds, and the "
         f"true one lies between them. Reads of a marker began {formatting.duration(first.poll_s)} apart, or right after one another where they took "
         f"longer. A marker was given up after {formatting.duration(first.within_s)}. The clock of writes and reads is the same."

@@ -186,9 +186,9 @@ def _placements(result: MapReduceFigures) -> Section | None:
             rows.append([*head, node, share.parts, share.bytes, of_all])
     note = (
         "Counted after the nodes had joined, data had been balanced and what had moved was deleted where it was before; parts are regions or token "
-        "ranges. The bytes are those of tables, without what still lies in memory."
+        "ranges. The bytes are those of tables, without what is still in memory."
     )
-    return Section("placements", "Where the data lay", [Table(columns, rows), Text(note, "note")])
+    return Section("placements", "Where the data were", [Table(columns, rows), Text(note, "note")])
 
 
 def _came_about(placement: Placement) -> str:
@@ -237,8 +237,8 @@ def _reads(result: MapReduceFigures, on_spark: Sequence[JobFigures]) -> Section:
                 ]
             )
     note = (
-        "Rows and bytes of text were counted row by row by accumulators as they came out of the connector; Spark's own counters are "
-        "beside, where a connector fills them. The list of the first job lies in the database, and the second job reads it from there."
+        "Rows and bytes of text were counted row by row by accumulators as they came out of the connector. Spark's own counters are "
+        "shown where a connector fills them. The list of the first job is in the database, and the second job reads it from there."
     )
     native = {name: f" Native job: {system.native_job}." if system.native_job else "" for name, system in result.systems.items()}
     systems = [(name, f"{of.connector}. A split is {of.splits}.{native[name]}") for name, of in result.systems.items()]

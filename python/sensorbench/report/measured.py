@@ -118,7 +118,7 @@ def _latency(figure: OperationFigures, metric: str) -> Line:
     found = figure.latency_s.get(metric)
     if found is None:
         return None
-    few = Piece("few answers", "muted", hint="fewer than 10 answers lie beyond this quantile")
+    few = Piece("few answers", "muted", hint="fewer than 10 answers are beyond this quantile")
     return [found.value, parts.between(found.low, found.high) or few]
 
 
@@ -323,8 +323,8 @@ def _snapshots(loads: dict[str, LoadFigures], variant_ids: list[str]) -> list[Bl
         for variant, of in taken.items()
     ]
     note = (
-        "After loading, the server wrote everything that it held to its snapshot file. Variants that share a server lie there together: the size is what the file "
-        "grew by, the time is that of the whole file, beside what it took before."
+        "After loading, the server wrote everything that it held to its snapshot file. Variants that share a server are there together. The size is what the file "
+        "grew by. The time is that of the whole file, after what it took before."
     )
     return [Table(columns, rows), Text(note, "note")]
 

@@ -45,7 +45,7 @@ def over_time(run: RunResult, database: str, last_s: float, borders: Sequence[fl
     if not of_client:
         return None
     lines = "; dashed lines are where steps begin" if borders else ""
-    note = f"One clock for all{lines}. What a server does not tell is not shown."
+    note = f"One clock for all{lines}. What a server does not report is not shown."
     return Section("time", "Over time", [Grid(drawn), Text(note, "note")])
 
 
@@ -84,7 +84,7 @@ def _quantity(said: Insight, name: str) -> tuple[list[TimeRow], str]:
     if not np.any(values):
         return [], ""
     rows = [TimeRow(float(time_s), float(value), quantity.name) for time_s, value in zip(times_s, values, strict=True)]
-    return rows, f"{quantity.unit} a second" if quantity.kind == "counter" else quantity.unit
+    return rows, f"{quantity.unit} per second" if quantity.kind == "counter" else quantity.unit
 
 
 def _lines(rows: Sequence[TimeRow], borders: Sequence[float], last_s: float, y: alt.Y) -> ChartSpec:

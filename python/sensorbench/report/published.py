@@ -35,7 +35,7 @@ def published_section(tables: Sequence[PublishedTable]) -> Section | None:
         else None,
         _listed(others),
     ]
-    return Section("published", "Published beside measured", blocks)
+    return Section("published", "Published and measured", blocks)
 
 
 def _blocks(table: PublishedTable) -> list[Block]:

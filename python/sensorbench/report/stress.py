@@ -147,7 +147,7 @@ def _met(step: StressStep) -> Line:
 
 
 def _servers(steps: Sequence[StressStep]) -> Section | None:
-    """What the servers said during each step."""
+    """What the servers reported during each step."""
     names = dict.fromkeys(
         (kind, name) for step in steps for kind in ("hit_rates", "rates", "means") for name in getattr(step.servers, kind)
     )
@@ -159,13 +159,13 @@ def _servers(steps: Sequence[StressStep]) -> Section | None:
         "Where a hit rate is called steady, no later window of the step was further than one percentage point from the mean of the "
         "last quarter, and that quarter has no trend itself."
     )
-    return Section("servers", "What the servers said", [Table(columns, rows), Text(note, "note")])
+    return Section("servers", "What the servers reported", [Table(columns, rows), Text(note, "note")])
 
 
 def _quantity_title(kind: str, name: str) -> Line:
     if kind == "hit_rates":
         return f"hit rate, {name.replace('_', ' ')}"
-    of_time = " a second" if kind == "rates" else ", mean"
+    of_time = " per second" if kind == "rates" else ", mean"
     return [QUANTITIES[name].title, parts.muted(f"{QUANTITIES[name].unit}{of_time}")]
 
 
@@ -189,7 +189,7 @@ def _curves(summary: StressSummary) -> Section | None:
         return None
     drawn = [
         Chart("curve", _curve(steps, summary), "Latency by what was completed"),
-        Chart("completed", _completed(steps), "What was completed of what was asked for"),
+        Chart("completed", _completed(steps), "What was completed of what was requested"),
     ]
     note = (
         "Response times count from the intended start of an operation, whether or not it could start then: so the numbers are free of "
@@ -233,7 +233,7 @@ def _curve(steps: Sequence[StressStep], summary: StressSummary) -> ChartSpec:
             alt.Tooltip("percentile:N"),
             charts.SECONDS,
             alt.Tooltip("completed:Q", format=",.4~g"),
-            alt.Tooltip("rate:Q", format=",.4~g", title="asked for"),
+            alt.Tooltip("rate:Q", format=",.4~g", title="requested"),
         ],
     )
     layers = [points] if summary.result.search else [line, points]
@@ -286,7 +286,7 @@ def _completed(steps: Sequence[StressStep]) -> ChartSpec:
     bars = alt.Chart(alt.InlineData(values=rows)).mark_bar()
     return charts.sized(
         bars.encode(
-            x=alt.X("rate:N", title="rate that was asked for", sort=order, axis=alt.Axis(labelAngle=-45)),
+            x=alt.X("rate:N", title="requested rate", sort=order, axis=alt.Axis(labelAngle=-45)),
             y=alt.Y("mean(per_s):Q", title="operations per second", axis=charts.COUNT_AXIS, stack="zero"),
             color=charts.coloured("fate", shown, columns=3),
             order=alt.Order("order:Q"),

@@ -242,7 +242,7 @@ def _rate_chart(description: TrafficDescription) -> ChartSpec:
             ),
         )
     )
-    how = f"Each step is {formatting.duration(description.bucket_s)} long; kinds of statements lie on top of one another."
+    how = f"Each step is {formatting.duration(description.bucket_s)} long; kinds of statements are stacked."
     return charts.sized(drawn, how)
 
 

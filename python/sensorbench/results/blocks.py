@@ -26,7 +26,7 @@ class DataBetweenBlocks(SummaryPart):
     """Where the data of variants are that are not measured, and the arithmetic by which that was decided."""
 
     choice: Literal["on disk", "loaded again"] = Field(
-        description="`on disk`: the data of all variants lie there at once. `loaded again`: each block loads, so that the data of one variant lie there."
+        description="`on disk`: the data of all variants are there at once. `loaded again`: each block loads, so that only the data of one variant are there."
     )
     needed_bytes: int = Field(description="What the data of all variants take on disk at once, by `sizes_by`.")
     free_bytes: int = Field(description="What was free before anything was loaded.")

@@ -47,7 +47,7 @@ class PartEstimate(SummaryPart):
         default=[], description="For each repetition, or each round of blocks, the variants in the order in which they run."
     )
     data_between_blocks: DataBetweenBlocks | None = Field(
-        default=None, description="Where data lie between blocks, where variants are measured one at a time."
+        default=None, description="Where data are kept between blocks, where variants are measured one at a time."
     )
     prepare_s: float | None = Field(default=None, description="Generating the data, and running the load queries.")
     reference_s: float | None = Field(default=None, description="Computing the reference answers.")
@@ -82,7 +82,7 @@ class Budget(SummaryPart):
     """What a budget of time was turned into. Results of other choices are not comparable with these."""
 
     budget_s: float
-    is_default: bool = Field(description="Whether nobody named it.")
+    is_default: bool = Field(description="Whether it is the default.")
     scale: float
     operations: int | None = Field(description="Null: as the study says at this scale.")
     repetitions: int

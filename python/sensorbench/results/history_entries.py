@@ -68,7 +68,7 @@ class HistoryVariant(SummaryPart):
     schema_name: str
     schema_digest: str
     parameters: dict[str, str]
-    distinct: str = Field(description="What tells it from variants of the same target, schema and parameters.")
+    distinct: str = Field(description="What distinguishes it from variants of the same target, schema and parameters.")
     server_settings: dict[str, str]
     no_op_per_s: float | None = Field(description="What the client could do with this driver when the result was measured.")
 

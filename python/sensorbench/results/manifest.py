@@ -134,8 +134,8 @@ class VariantManifest(_Part):
         default=None,
         description="SHA-256 of what the schema file says, whatever it is called; null in results of earlier versions.",
     )
-    label: str = Field(default="", description="What tells it from variants with the same target and schema.")
-    only_loads: bool = Field(default=False, description="It was loaded and looked at, but not asked.")
+    label: str = Field(default="", description="What distinguishes it from variants with the same target and schema.")
+    only_loads: bool = Field(default=False, description="It was loaded and inspected, but not queried.")
     concurrency: int | None = Field(
         default=None, description="Operations in flight, where they are not as many as the workload says."
     )

@@ -63,7 +63,7 @@ class PlannedComparison(SummaryPart):
         default=None, description="How variants are measured one at a time; null where all their servers are up."
     )
     data_between_blocks: DataBetweenBlocks | None = Field(
-        default=None, description="Where data lie between the blocks of variants that are measured one at a time."
+        default=None, description="Where data are kept between the blocks of variants that are measured one at a time."
     )
     order: list[list[str]] = Field(
         default=[],
@@ -109,7 +109,7 @@ class StressSearch(SummaryPart):
 class PlannedStress(SummaryPart):
     """One target under rates that rise, or are searched."""
 
-    operations: dict[str, str] = Field(description="What is asked, in words, by name.")
+    operations: dict[str, str] = Field(description="What each operation does, in words, by name.")
     workload: Annotated[StressWorkload, AsWritten, PresentKeys]
     objective: StressObjective | None = None
     search: StressSearch | None = Field(default=None, description="How the highest rate was searched, where it was.")
@@ -178,7 +178,7 @@ class ElasticityWorkload(SummaryPart):
 class PlannedElasticity(SummaryPart):
     """One cluster that is changed under load, one change a run."""
 
-    operations: dict[str, str] = Field(description="What is asked, in words, by name.")
+    operations: dict[str, str] = Field(description="What each operation does, in words, by name.")
     workload: ElasticityWorkload
     dataset: ArticleCount
     changes: list[ClusterChange] = Field(description="What was to be done to the cluster, in this order.")
@@ -235,7 +235,7 @@ class TuneBudget(SummaryPart):
 class PlannedTune(SummaryPart):
     """A search for better settings of a server."""
 
-    operations: dict[str, str] = Field(description="What is asked, in words, by name.")
+    operations: dict[str, str] = Field(description="What each operation does, in words, by name.")
     workload: Annotated[LoadedWork, AsWritten, PresentKeys]
     goal: TuneGoal = Field(description="The figure that is to become better.")
     space: SearchSpace = Field(description="Which settings may take which values.")
@@ -263,7 +263,7 @@ class PlannedCell(SummaryPart):
 
     load: str
     settings: dict[str, str] = Field(description="All settings, as in the server's own file.")
-    apart: bool = Field(description="Measured after all others, in turn with those that are so, too.")
+    apart: bool = Field(description="Measured after all others, interleaved with those that are, too.")
     levels: list[tuple[str, str]]
 
 
@@ -295,7 +295,7 @@ class PlannedFactors(SummaryPart):
         default={},
         description="How long finding the rates, adding records that are shared, and each measurement under a load took (s), by which the rest is planned.",
     )
-    budget_s: float | None = Field(default=None, description="The time after which nothing is begun; null: nobody named one.")
+    budget_s: float | None = Field(default=None, description="The time after which nothing is begun; null: there is none.")
     left_out: dict[str, str] = Field(default={}, description="Parts and levels that a budget left out, each with why.")
     cluster: list[str] | None = Field(
         default=None, description="Nodes of a cluster of the user's; null where the lab started the servers."
@@ -377,7 +377,7 @@ class ToolOperation(SummaryPart):
     kind: str = Field(description="What the other tool calls it; several operations may be of one kind.")
     rows: int | None = Field(default=None, description="Rows that it writes; null where rows are counted.")
     partitions: float | None = Field(
-        default=None, description="Partitions that it writes to, on average; null where answers tell, or there are none."
+        default=None, description="Partitions that it writes to, on average; null where answers say it, or there are none."
     )
 
 

@@ -31,7 +31,7 @@ QUANTITIES: dict[str, Quantity] = {
         Quantity("memtable_heap_bytes", "data in memtables on the heap", "bytes", "gauge"),
         Quantity("memtable_off_heap_bytes", "data in memtables off the heap", "bytes", "gauge"),
         Quantity("garbage_collection_s", "time in garbage collection", "s", "counter", nodes="mean"),
-        Quantity("processor_s", "processor time; for each second, the processors that are busy", "s", "counter"),
+        Quantity("processor_s", "CPU time; for each second, the CPUs that are busy", "s", "counter"),
         Quantity("load_average", "load average of the server's machine, over a minute", "processes", "gauge", nodes="mean"),
         Quantity("memory_bytes", "memory of the server's processes", "bytes", "gauge"),
         Quantity("disk_read_bytes", "bytes that the system fetched from the disk for the server", "bytes", "counter"),

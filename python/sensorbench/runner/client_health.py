@@ -201,7 +201,7 @@ def warn_of_client(caveats: Caveats, facts: ClientHealth, variant: str = "") -> 
         caveats.add(
             "client-bound",
             f"The client was the limit: {facts.client_bound}.",
-            "Read the figures as a lower bound; ask for more work per operation or use more client threads.",
+            "Read the figures as a lower bound; use operations with more work or more client threads.",
             variant,
         )
     if facts.dropped:

@@ -74,7 +74,7 @@ def marker_rows(
 
     if operation.time not in numbers:
         raise UsageError(
-            "workload.freshness: the write has no times that are numbers used once each, between which markers could lie"
+            "workload.freshness: the write has no times that are numbers used once each, between which markers could be"
         )
     start, step = numbers[operation.time]
     half = step // 2 - (step // 2) % _MILLISECOND_US if step >= 2 * _MILLISECOND_US else step // 2

@@ -64,7 +64,7 @@ def operations_with_registers(operations: Operations, names: set[str]) -> Operat
     if not any(is_of_registers(name) and name not in operations.operation for name in names):
         return operations
     more = load_operations(REGISTERS)
-    where = f"the operations beside {WRITE}"
+    where = f"the operations other than {WRITE}"
     return operations.model_copy(
         update={
             "parameter_source": _joined(operations.parameter_source, more.parameter_source, where, "parameter_source"),
@@ -102,7 +102,7 @@ def _beside(entry: Mapping[str, Entry], other: Mapping[str, Entry], where: str, 
 
 
 def _taken(where: str, key: str) -> UsageError:
-    return UsageError(f"{where}, {key}: registers have one of this name, too; rename it to use them beside it")
+    return UsageError(f"{where}, {key}: registers have one of this name, too; rename it to use both")
 
 
 def _joined(item: Any, other: Any, where: str, key: str) -> Any:

@@ -137,7 +137,7 @@ class Workload(toml_file.FileModel):
         description="How writes deliver their readings: late, twice, never. With it, every acknowledged reading is accounted for.",
     )
     freshness: Freshness | None = Field(
-        default=None, description="Markers beside the load: how long after its acknowledgement a reading is visible."
+        default=None, description="Markers during the load: how long after its acknowledgement a reading is visible."
     )
 
     retention: Retention | None = Field(

@@ -142,7 +142,7 @@ class Operation(toml_file.FileModel):
     """One operation. With `instances`, the name of a parameter source, it is asked at each of its rows as an operation of its own."""
 
     title: str = Field(description="Title in reports.")
-    question: str = Field(description="What the operation asks or does, in a sentence.")
+    question: str = Field(description="What the operation reads or does, in a sentence.")
     parameter_sources: list[str] = Field(default=[], description="Where its parameters come from.")
     # Draws from which each of several readings that one operation writes has a row of its own.
     each: list[str] = Field(

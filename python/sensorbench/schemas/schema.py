@@ -384,7 +384,7 @@ class Schema:
         says_more = text.model_fields_set - {"when", "like"} or text.statement
         if says_more or any(operation_text.like for operation_text in self.file.operation[text.like]):
             raise self.error(
-                key, "what is asked like another operation says nothing else, and the other one is asked in its own words"
+                key, "an operation with the statements of another says nothing else, and the other has statements of its own"
             )
         return self.operation_text(text.like)
 

@@ -34,7 +34,7 @@ FactorQuantity = Callable[[FactorsResult], RunValues | None]
 
 # Why a figure may be missing although its level was measured.
 _WHY_NONE = {
-    "disk_read_per_s": "servers read nothing from the disk: all that was asked for lay in this machine's memory",
+    "disk_read_per_s": "servers read nothing from the disk: all that was read was in this machine's memory",
     "steady_s": "no hit rate became steady within a step: it takes 20 windows of 2 s, and an end without a trend (--duration 60s)",
 }
 

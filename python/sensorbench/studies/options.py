@@ -70,7 +70,7 @@ class StudyOptions(GeneratorOptions, SweepOptions, RankingOptions, ServerOptions
     arrival: Annotated[str, AfterValidator(_arrival)] | None = option(None, "How requests come at a rate: constant or poisson.")
     registers: int | None = option(
         None,
-        "Write and read registers beside the study's questions, each with this weight, and check what the databases promise of them.",
+        "Write and read registers along with the study's operations, each with this weight, and check what the databases promise of them.",
         ge=1,
     )
 

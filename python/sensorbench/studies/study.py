@@ -69,7 +69,7 @@ class Layout(toml_file.FileModel):
     only_loads: bool = Field(default=False, description="Whether only loading is measured.")
     operations: list[str] | None = Field(
         default=None,
-        description="The operations that it is asked, where those are not all; what its schema says it cannot express need not be left out here.",
+        description="The operations that it executes, where those are not all; what its schema says it cannot express need not be left out here.",
     )
     may_lose_rows: bool = Field(
         default=False, description="Whether rows that a loader does not bring in are counted, instead of being a failure."
@@ -169,7 +169,7 @@ class StudyFile(Grid):
     """`study.toml`. The comparison is made on each of the datasets, or, where the study has parts, for each of those."""
 
     title: str = Field(description="Title of the study.")
-    question: str = Field(description="The question that the paper asks.")
+    question: str = Field(description="The question of the paper.")
     source: str = Field(description="The paper.")
     metric: str = Field(description="The figure that variants are ranked by.")
     systems: dict[str, System] = Field(default={}, description="The systems of the study, by name.")

@@ -40,7 +40,7 @@ def refused_widths(variants: Sequence[Variant], timelines: Timelines) -> dict[st
         if first.wanted != width.wanted:
             refused[variant.id] = (
                 f"at scale {timelines.sampling.scale:g} its rows of {width.wanted} have {widest:,} readings, as many as the rows of "
-                f"{first.wanted} of {first_id}; a larger --scale tells them apart"
+                f"{first.wanted} of {first_id}; a larger --scale makes them differ"
             )
     return refused
 

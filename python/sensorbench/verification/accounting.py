@@ -110,7 +110,7 @@ _SAYS = {
     "lost": "it was acknowledged, and is not there",
     "wrong_winner": "it has the value of a delivery that should not count",
     "extra": "it is there more often than it should be",
-    "other_value": "it has a value that nobody delivered",
+    "other_value": "it has a value that was never delivered",
     "not_expired": "it is older than what is kept, and is there",
 }
 

@@ -103,7 +103,7 @@ def candidates_of(results: Mapping[str, ComparisonResult], summaries: Mapping[st
         if measured:
             found.append(_candidate(layout, measured))
         else:
-            left_out.append((layout[0].variant.id, "; ".join(reasons) or "it was asked under another load than the others"))
+            left_out.append((layout[0].variant.id, "; ".join(reasons) or "it was measured under another load than the others"))
     states = [answer.described_state for answer in with_answers if answer.result.state != "complete"]
     return Gathered({comparison.name: comparison.origin for comparison in used}, tuple(found), tuple(left_out), tuple(states))
 

@@ -62,7 +62,7 @@ class Change:
             "leave": f"{nodes} left",
             "kill": "a node was killed",
             "pause": f"a node stood still for {self.away_s:g} s",
-            "rolling-restart": "all nodes were restarted in turn",
+            "rolling-restart": "all nodes were restarted, one after the other",
             "stay": "nothing was changed",
         }[self.kind]
 

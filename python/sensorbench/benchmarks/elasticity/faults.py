@@ -123,8 +123,8 @@ FAULTS: dict[Kind, Fault] = {
         expected="a rate as 1mbit or 200kbit, a delay as 20ms, or a share as 2%",
     ),
     "slow-disk": Fault(
-        summary="the last node reads and writes so much a second (1M) on its disk for a time",
-        title="the disk of a node was slow ({how} a second)",
+        summary="the last node reads and writes at most that much per second (1M) on its disk for a time",
+        title="the disk of a node was slow ({how} per second)",
         annotation="has a slow disk",
         of=_disk_slowed,
         default="1M",

@@ -34,7 +34,7 @@ class ElasticityOptions(HostOptions, ServerMemoryOptions):
         "A cluster: a database's name (the lab starts it), lab:NAME, or a URL. Several are measured interleaved, and compared.",
         "--target",
     )
-    nodes: int | None = option(None, "Nodes at the start; the database's least if not given.", ge=1)
+    nodes: int | None = option(None, "Nodes at the start; the fewest that the database can have if not given.", ge=1)
     changes: tuple[str, ...] = option(
         (),
         f"What is done to the cluster, as join:2 or kill:30s. {'. '.join(f'{kind}: {said}' for kind, said in KINDS.items())}. May be given "

@@ -69,7 +69,7 @@ class FactorPart(FileModel):
     """
 
     title: str = Field(description="Title in reports.")
-    about: str = Field(description="What the part asks.")
+    about: str = Field(description="The question of the part.")
     loads: list[str] = Field(min_length=1, description="The loads that it runs.")
     levels: list[Level] = Field(min_length=1, description="The configurations that it compares.")
     chooses: bool = Field(default=False, description="Whether its best level goes into the study's own draft.")
@@ -106,7 +106,7 @@ class FactorsFile(FileModel):
     """`study.toml` of a study of factors. Names of loads and levels stand in claims and in results."""
 
     title: str = Field(description="Title of the study.")
-    question: str = Field(description="The question that the paper asks.")
+    question: str = Field(description="The question of the paper.")
     source: str = Field(description="The paper.")
     database: str = Field(description="The database.")
     nodes: int | None = Field(default=None, description="Number of nodes.")
@@ -130,7 +130,7 @@ class FactorsFile(FileModel):
     besides: list[Parameter] = Field(default=[], description="Parameters that the paper's servers had without saying so.")
     scaling: Scaling = Field(default=Scaling(), description="Which settings grow with data or time.")
     # Configurations that differ in these alone start with the same files.
-    not_on_disk: list[str] = Field(default=[], description="Settings that do not change how records lie on disk.")
+    not_on_disk: list[str] = Field(default=[], description="Settings that do not change how records are stored on disk.")
     # The part that compares the paper's draft with the default, to which the study's own is added.
     draft_part: str = Field(description="The part that compares the paper's configuration with the default.")
     parts: dict[str, FactorPart] = Field(description="The parts, by name.")

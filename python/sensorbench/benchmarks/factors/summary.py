@@ -216,7 +216,7 @@ def _warnings(result: FactorsResult) -> list[Caveat]:
     if measured and not any(step.disk_read_per_s for step in steps):
         caveats.add(
             "memory",
-            "The servers read nothing from the disk: all data lay in this machine's memory.",
+            "The servers read nothing from the disk: all data were in this machine's memory.",
             "What caches save of disk reads does not show; use data larger than memory (--scale).",
         )
     return caveats

@@ -84,7 +84,7 @@ def why_files_are_local(spec: MapReduceSpec) -> str | None:
     if not spec.grows:
         return "without --nodes nothing grows"
     if spec.spark is not None:
-        return "the lab starts HDFS beside its own Spark alone"
+        return "the lab starts HDFS together with its own Spark only"
     (source,) = Hdfs.sources
     return None if source.is_there else source.missing()
 

@@ -222,7 +222,7 @@ def _check_master(spec: MapReduceSpec, master: Master | None) -> None:
     if master.threads is not None and master.threads < max(spec.workers) * spec.cores:
         option = "--nodes" if spec.grows else "--workers"
         raise UsageError(
-            f"{option} {max(spec.workers)}: {master.url} has {master.threads} threads; give it more, or ask for fewer workers"
+            f"{option} {max(spec.workers)}: {master.url} has {master.threads} threads; give it more, or use fewer workers"
         )
 
 

@@ -89,7 +89,7 @@ def described(spec: MapReduceSpec, variants: Sequence[Variant]) -> dict[str, Sys
             splits=of_files.splits,
             native_job=None,
             grows=local is None,
-            why_fixed=f"they lie in a folder of this machine: {local}" if local and spec.grows else None,
+            why_fixed=f"they are in a folder of this machine: {local}" if local and spec.grows else None,
         )
     return found
 

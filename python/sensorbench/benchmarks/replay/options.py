@@ -39,7 +39,7 @@ class ReplayOptions(OptionModel):
         "1", "How many times as fast as recorded; max: each session as fast as it is answered."
     )
     scale_rate: Annotated[float, parsed(_scale)] = option(
-        "1", "Replay so many times the sessions: copies, each a second later, of all or of a share of them."
+        "1", "Replay this many times the sessions: copies of all or a share of them, each a second later."
     )
     connections: int | None = option(
         None, "Open at most so many connections; as many as sessions overlap, and a quarter more, if not given.", ge=1

@@ -188,7 +188,7 @@ def plan_replay(
         if writes == "namespace" and _NAMESPACE_OPTION not in target.url_options:
             raise UsageError(_refusal(folder, changing))
     if writes != "none" and compare_with is not None:
-        raise UsageError("--compare-with: answers are compared on data that nobody changes; expected --reads-only as well")
+        raise UsageError("--compare-with: answers are compared on data that does not change; give --reads-only as well")
     sessions = sessions_of(statements_file(folder), [number for number, each in enumerate(planned) if each.is_left_out])
     if not len(sessions.numbers):
         raise UsageError(f"{folder}: the trace has no statements to replay" + (" but writes" if options.reads_only else ""))

@@ -110,7 +110,7 @@ def _warn(
     if counts.unknown:
         caveats.add(
             "unknown",
-            f"Of {counts.unknown:,} statements nobody knows whether the server executed them: they timed out, were cancelled, or lost "
+            f"It is unknown whether the server executed {counts.unknown:,} statements: they timed out, were cancelled, or lost "
             "their connection.",
             "Look at the server's log where they were writes.",
         )

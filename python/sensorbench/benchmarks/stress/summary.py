@@ -87,7 +87,7 @@ def _warnings(embedded: bool, steps: list[StressStep], found: StressCapacity | N
     if embedded:
         caveats.add(
             "embedded",
-            "The database runs inside the client's process and shares its processors.",
+            "The database runs inside the client's process and shares its CPUs.",
             "Compare it with embedded databases only.",
         )
     return caveats

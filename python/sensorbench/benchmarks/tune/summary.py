@@ -111,7 +111,7 @@ def _warnings(
     if result.manifest.variants[0].embedded:
         caveats.add(
             "embedded",
-            "The database runs inside the client's process and shares its processors.",
+            "The database runs inside the client's process and shares its CPUs.",
             "Read ratios, not figures.",
         )
     return caveats

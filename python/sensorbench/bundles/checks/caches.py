@@ -101,8 +101,8 @@ def _repeated(run: RunResult, name: str) -> Iterator[Problem]:
     quicker = sum(ratio < _CACHED for ratio in medians)
     if np.median(medians) < _CACHED and binomtest(quicker, len(medians), 0.5, alternative="greater").pvalue < _SIGNIFICANCE:
         text = (
-            f"{len(medians)} questions that were repeated took {np.median(medians):.2g} times as long as the first time (median), "
-            "which a cache of results explains, or a warm-up too short to call the run hot; switch it off, or warm up longer, and measure again"
+            f"{len(medians)} questions that were repeated took {np.median(medians):.2g} times as long as the first time (median): "
+            "a cache of results, or a warm-up too short to call the run hot; switch the cache off, or warm up longer, and measure again"
         )
         yield Problem(RESULT_CACHE, f"{run_name(run)}, {name}", text)
 

@@ -102,8 +102,8 @@ class Cassandra(LabCluster):
 
     name = "cassandra"
     at_once_costs = (
-        "a node gets its data from any replica, not from the one whose place it takes (cassandra.consistent.rangemovement=false): what a "
-        "quorum has acknowledged may then be on fewer than a quorum, and be lost to readers; tokens are chosen by chance, so that shares "
+        "a node gets its data from any replica, not from the one whose place it takes (cassandra.consistent.rangemovement=false). What a "
+        "quorum has acknowledged may then be on fewer than a quorum, and be lost to readers. Tokens are chosen by chance, so that shares "
         "are less even"
     )
     load_tools = (Copy(),)

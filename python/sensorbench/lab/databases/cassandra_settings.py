@@ -52,7 +52,7 @@ def check(settings: Mapping[str, str], known: Mapping[str, str]) -> dict[str, st
     for key, value in settings.items():
         if _names(key) & _OF_THE_LAB or known.get(key) in _OF_THE_LAB:
             raise UsageError(
-                f"--server-setting {key}: the lab sets it itself: nodes lie on addresses of their own and share tokens evenly"
+                f"--server-setting {key}: the lab sets it itself: each node has its own address, and tokens are shared evenly"
             )
         if len(value.splitlines()) != 1:
             raise UsageError(

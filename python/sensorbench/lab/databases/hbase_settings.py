@@ -78,9 +78,7 @@ def check(settings: Mapping[str, str], software: Path) -> dict[str, str]:
     """Settings that nobody knows, each with why. Raises UsageError for those that cannot be as they are."""
     for key, value in settings.items():
         if key.startswith(_OF_THE_LAB):
-            raise UsageError(
-                f"--server-setting {key}: the lab sets it itself: nodes lie on addresses and in folders of their own"
-            )
+            raise UsageError(f"--server-setting {key}: the lab sets it itself: each node has its own address and folders")
         if len(value.splitlines()) != 1:
             raise UsageError(f"--server-setting {key}: expected a value of one line")
         if key in _HEAPS and not HEAP_SIZE.fullmatch(value):

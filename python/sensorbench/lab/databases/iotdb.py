@@ -110,9 +110,7 @@ class Iotdb(LabDatabase):
         """Names of settings are texts in the classes that read them."""
         for key, value in settings.items():
             if _OF_THE_LAB.fullmatch(key):
-                raise UsageError(
-                    f"--server-setting {key}: the lab sets it itself: servers lie on addresses and have users of their own"
-                )
+                raise UsageError(f"--server-setting {key}: the lab sets it itself: each server has its own address and users")
             if len(value.splitlines()) != 1:
                 raise UsageError(f"--server-setting {key}: expected a value of one line")
             if key in _MEMORIES and not _MEMORY_SIZE.fullmatch(value):

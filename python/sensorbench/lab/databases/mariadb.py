@@ -31,7 +31,7 @@ class Mariadb(LabDatabase):
 
     memory_rule = (
         "70% for the buffer pool (innodb_buffer_pool_size): MariaDB advises up to 80% on a machine of its own, and its buffers "
-        "for connections and logs must fit beside it"
+        "for connections and logs must fit, too"
     )
 
     def memory_settings(self, memory_bytes: int) -> dict[str, str]:

@@ -87,9 +87,7 @@ class Questdb(LabDatabase):
         """Names of settings are texts in one of the server's classes."""
         for key, value in settings.items():
             if _OF_THE_LAB.fullmatch(key):
-                raise UsageError(
-                    f"--server-setting {key}: the lab sets it itself: servers lie on addresses and have users of their own"
-                )
+                raise UsageError(f"--server-setting {key}: the lab sets it itself: each server has its own address and users")
             if len(value.splitlines()) != 1:
                 raise UsageError(f"--server-setting {key}: expected a value of one line")
         if not _HEAP_SIZE.fullmatch(heap := settings.get(_HEAP, _DEFAULT_HEAP)):

@@ -31,7 +31,7 @@ class Redis(LabDatabase):
     """Redis, one server."""
 
     name = "redis"
-    summary = "Redis, one server, nothing on disk unless asked for"
+    summary = "Redis, one server, nothing on disk unless an option says so"
     port = 6379
     sources = _SOURCES
     runs_on_hosts = True

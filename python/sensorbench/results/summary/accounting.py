@@ -71,7 +71,7 @@ class StreamAccounting(SummaryPart):
     lost: int = Field(description="Acknowledged readings that are not there.")
     wrong_winners: int = Field(description="Readings with the value of a delivery that should not count.")
     extra: int = Field(description="Readings that are there more often than they should be.")
-    other_values: int = Field(description="Readings with a value that nobody delivered.")
+    other_values: int = Field(description="Readings with a value that was never delivered.")
     undecided: int = Field(
         description="Readings of which several values are right: deliveries that overlapped, or of unknown outcome."
     )

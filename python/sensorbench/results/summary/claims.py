@@ -76,7 +76,7 @@ class JudgedClaim(SummaryPart):
     of_each: dict[str, VerdictOf] = Field(default={}, description="By dataset, in a series of several datasets.")
     rules: Literal["format 1", "direction and magnitude"] = Field(
         default="direction and magnitude",
-        description="By which rules it was judged. Those of format 1 could not tell every finding from its contrary.",
+        description="By which rules it was judged. Those of format 1 could not distinguish every finding from its contrary.",
     )
 
     @model_validator(mode="before")

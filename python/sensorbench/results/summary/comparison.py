@@ -94,7 +94,8 @@ class LoadFigures(SummaryPart):
         default=None, description="Why one process loaded it, where there were several load generators."
     )
     memory: Annotated[LoadMemory, AsWritten] | None = Field(
-        default=None, description="Memory of whoever holds the data, where it is known; null in results of earlier versions."
+        default=None,
+        description="Memory of the process that holds the data, where it is known; null in results of earlier versions.",
     )
     batched: Annotated[BatchedLoad, AsWritten] | None = Field(
         default=None, description="The batches that it was loaded in, where each was acknowledged by itself."
@@ -519,7 +520,7 @@ class ComparisonFigures(SummaryPart):
     known_answers: dict[str, AnswerChecks]
     contents: dict[str, AnswerChecks]
     guarantees: dict[str, RegisterGuarantees]
-    freshness: dict[str, VariantFreshness] = Field(default={}, description="Of variants with markers beside their load.")
+    freshness: dict[str, VariantFreshness] = Field(default={}, description="Of variants with markers during their load.")
     retention: dict[str, VariantRetention] = Field(default={}, description="Of variants whose readings expire meanwhile.")
     client_health: dict[str, ClientHealth]
     load_generators: list[GeneratorFigures] = Field(

@@ -125,13 +125,13 @@ class NodeData(SummaryPart):
 class DataMoves(SummaryPart):
     """What of the data lay where, before and after a change."""
 
-    nodes: dict[str, NodeData] = Field(description="By node, of those that tell what they hold.")
+    nodes: dict[str, NodeData] = Field(description="By node, of those that report what they hold.")
     joined: list[str] = Field(description="Nodes that joined.")
     without_data: list[str] = Field(description="Nodes that joined and hold nothing at the end.")
     moved_parts: int | None = Field(description="Parts that nodes have more than before; null where they have none.")
     moved_bytes: float | None = Field(description="Bytes that the nodes which joined hold at the end.")
     moving_s: float | None = Field(
-        description="From the first part that came to another node to the last, as seen once a second."
+        description="From the first part that came to another node to the last, as seen once per second."
     )
 
 
@@ -160,7 +160,7 @@ class Transition(SummaryPart):
     counts: OperationCounts | None = Field(description="Of all operations, those on registers included.")
     guarantees: RegisterGuarantees | None
     servers: dict[str, NodeLoad] = Field(description="By node, of those that report their requests.")
-    data: DataMoves | None = Field(default=None, description="Where the data lay; null where nodes do not tell.")
+    data: DataMoves | None = Field(default=None, description="Where the data were; null where nodes do not report it.")
 
     @property
     def moved_nothing(self) -> bool:

@@ -128,7 +128,7 @@ class MapReduceFigures(SummaryPart):
     cells: list[JobFigures]
     speed_ups: list[SpeedUp]
     gaps: list[Gap]
-    placements: list[Placement] = Field(default=[], description="Where data lay in each size of each database that grows.")
+    placements: list[Placement] = Field(default=[], description="Where data were in each size of each database that grows.")
     executions: list[CompleteExecution | FailedExecution]
     printed: PrintedFindings | None = Field(default=None, description="What the paper has; null until the study judges.")
 

@@ -21,7 +21,7 @@ class ReplayCounts(SummaryPart):
     timeout: int
     cancelled: int
     unknown: int = Field(
-        description="Of those that started, those of which nobody knows whether the server executed them: timeouts, cancelled ones, and those whose connection was lost."
+        description="Of those that started, those of which it is unknown whether the server executed them: timeouts, cancelled ones, and those whose connection was lost."
     )
 
 

@@ -134,8 +134,8 @@ def _where_it_broke(levels: Mapping[str, Sequence[Level]]) -> Section:
             )
     return Section(
         "Where databases broke",
-        "The largest number of series at which a variant loaded everything and answered, and the first one at which it did not, with the message as it came: "
-        "the database's own, its server's log where the server ended, or the limit of time, memory or disk that was reached. What broke is not measured at "
+        "The largest number of series at which a variant loaded everything and answered, and the first one at which it did not. The message is "
+        "the database's own, that of its server's log where the server ended, or the limit of time, memory or disk that was reached. What broke is not measured at "
         "larger numbers.",
         [
             Column("variant", "variant"),

@@ -53,7 +53,7 @@ def _bytes_over_memory(summary: ElasticitySummary, before: Sequence[DataMoves]) 
         if 0 < idle < memory:
             has = f"{_size(memory - idle)} for data of {_size(memory)} of memory"
             memory -= idle
-        return Scale(smallest / memory, f"{_size(smallest)} on the node that holds least, which has {has}")
+        return Scale(smallest / memory, f"{_size(smallest)} on the node with the least data, which has {has}")
     (variant,) = summary.variants
     if not machine or "://" in variant.url:
         return None

@@ -107,7 +107,7 @@ def _published(evidence: Evidence) -> list[PublishedTable]:
     """The tables of the paper with the means over repetitions."""
     published = published_of(ELASTICITY.name)
     conditions = (
-        "The paper doubled clusters of 6, 12 and 24 nodes; its transitions stand beside the first, second and third here."
+        "The paper doubled clusters of 6, 12 and 24 nodes; its transitions are compared with the first, second and third here."
     )
     return (
         published.tables(measured_by(partial(_found, evidence), partial(interval_in, evidence)), conditions=conditions)

@@ -135,7 +135,7 @@ def _orders(evidence: Evidence) -> Section | None:
     if not any(row[2] for row in rows):
         return None
     text = (
-        "Cassandra returns readings newest first, as it stores them; MySQL was asked for no order. Neither sorts, so the question is the same for both. An order that "
+        "Cassandra returns readings newest first, as it stores them; MySQL's queries had no ORDER BY. Neither sorts, so the question is the same for both. An order that "
         "a schema promises is checked in every answer; an answer in another order counts as a wrong one."
     )
     columns = [

@@ -88,13 +88,13 @@ def _sizes(results: Sequence[ComparisonResult]) -> Section:
             rows.setdefault(variant, own)
     return Section(
         "What a reading takes",
-        "Bytes after loading and settling for all that a layout keeps, its repetitions and counters too, divided by the readings (in memory, for Redis); "
-        "the largest row (partition), where the server tells it; and readings per second until everything was loaded and settled.",
+        "Bytes after loading and settling for all that a layout keeps, its repetitions and counters too, divided by the readings (in memory, for Redis). "
+        "Then the largest row (partition), where the server reports it, and readings per second until everything was loaded and settled.",
         [
             Column("layout", "variant"),
             Column("bytes per reading", "bytes"),
             Column("largest row", "bytes"),
-            Column("loaded a second", "count"),
+            Column("loaded per second", "count"),
         ],
         list(rows.values()),
     )

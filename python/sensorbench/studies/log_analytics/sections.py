@@ -43,7 +43,7 @@ RATED: tuple[tuple[str, tuple[str, ...], str], ...] = (
 _BOTH = "good/bad*"
 _LEVEL_OF = {"none": "none", "key": "key", "key_value": "key+value"}
 _SAME_MACHINE = (
-    "All processes are on one machine and share its processors, its memory and its disk, as in the paper: that shows what "
+    "All processes are on one machine and share its CPUs, its memory and its disk, as in the paper. That shows what "
     "splitting into processes costs, not what distribution gains."
 )
 # Roles of variants that play a system's part but for how they were loaded.
@@ -112,9 +112,9 @@ def _ratings(measured: Measured) -> Section:
     rules = ", ".join(f"{word} up to {limit:g} ×" for limit, word in RATINGS)
     text = (
         f"How each variant compares with the best at the same level of indexes: {rules}, else {WORST}. Load is the time until loaded "
-        "and settled, each by its own bulk loader if it is not named otherwise; Q2 small is of r1 and r2, Q2 large of r6 and r7, Q3 of "
-        "all ranges, each by the geometric mean. What has no levels of indexes is compared at each. Beside it the paper's own words, "
-        "which were given by eye."
+        "and settled, each by its own bulk loader if it is not named otherwise. Q2 small is of r1 and r2, Q2 large of r6 and r7, Q3 of "
+        "all ranges, each by the geometric mean. What has no levels of indexes is compared at each. The paper's own words, "
+        "next to it, were given by eye."
     )
     columns = [
         Column("Indexes"),
@@ -188,9 +188,7 @@ def _codes() -> dict[str, str]:
 
 def _questions(measured: Measured) -> Section:
     """The five questions that the source asks."""
-    text = (
-        "What the paper asked, answered from what was measured here. Figures are of this machine, this scale and these versions."
-    )
+    text = "The questions of the paper, answered by what was measured here. Figures are of this machine, this scale and these versions."
     answers: list[tuple[str, Callable[[Measured], str]]] = [
         ("How suitable are relational systems, Cassandra and Redis for bulk loading and querying a large log?", _suitable),
         ("What do a primary and a secondary index cost at load time, and gain at query time?", _indexes),
@@ -222,7 +220,7 @@ def _best_and_worst(measured: Measured, what: str, operations: Sequence[str]) ->
         return None
     best, worst = known[0], known[-1]
     spread = f", {_times(worst[0] / best[0])} as long with {worst[1]}" if worst[1] != best[1] else ""
-    return f"{what} takes least time with {best[1]} ({_duration(best[0])}){spread}"
+    return f"{what} is fastest with {best[1]} ({_duration(best[0])}){spread}"
 
 
 def _lacking(measured: Measured) -> str:
@@ -291,7 +289,7 @@ def _optimizers(measured: Measured) -> str:
     return (
         f"With an index on the value, {'; '.join(parts)}. {silent}"
         if parts
-        else f"No database that tells its plans was measured with an index on the value. {silent}"
+        else f"No database that shows its plans was measured with an index on the value. {silent}"
     )
 
 

@@ -69,7 +69,7 @@ def _client_over_server(evidence: Evidence, role: str, _: Sequence[str]) -> RunV
         latencies = evidence.latencies(run, [WRITE])[0]
         ratios.append(float(np.median(latencies)) * 1e3 / server_ms if server_ms and len(latencies) else None)
     if not any(ratios):
-        raise NotMeasuredError("runs were shorter than the second after which the server is asked")
+        raise NotMeasuredError("runs were shorter than the second after which the server is polled")
     return evidence.by_run(ratios)
 
 

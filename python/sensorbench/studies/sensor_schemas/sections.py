@@ -94,12 +94,12 @@ def _front(write: Evidence, read: Evidence) -> Section:
     ]
     return Section(
         "Writing against reading",
-        "Each layout by the readings that it writes and the ranges that it reads in a second. Those on the line are better at one than all others "
+        "Each layout by the readings that it writes and the ranges that it reads per second. Those on the line are better at one than all others "
         "of their system that are at least as good at the other: which of them is right depends on the load alone. A batch is written when it is full: "
         "where the newest readings are needed at once, only typed layouts qualify.",
         [],
         [],
-        front=Front("readings written per second", "ranges read a second", with_fronts(points)),
+        front=Front("readings written per second", "ranges read per second", with_fronts(points)),
     )
 
 
@@ -115,7 +115,7 @@ def _mixed_front(mixed: Evidence) -> Section:
         "The same while three writes come to each read, and reads end with what was written lately.",
         [],
         [],
-        front=Front("readings written per second", "ranges read a second", with_fronts(points)),
+        front=Front("readings written per second", "ranges read per second", with_fronts(points)),
     )
 
 
@@ -133,7 +133,7 @@ def _over_runs(of_runs: Sequence[float]) -> Interval | None:
 def _effects(evidence: Evidence, part: str, operation: str) -> list[Section]:
     """For each system, what a change of one factor does to throughput."""
     laid = _laid(evidence)
-    what = "readings written per second" if part == "write" else "ranges read a second"
+    what = "readings written per second" if part == "write" else "ranges read per second"
     sections = []
     for system in dict.fromkeys(layout.system for layout in laid):
         effects = _effects_of(evidence, [layout for layout in laid if layout.system == system], operation)
@@ -226,9 +226,9 @@ def _sizes(evidence: Evidence) -> Section:
         )
     return Section(
         "What a reading takes",
-        "Bytes on disk (in memory, for Redis) after loading and settling, for all that a layout keeps, divided by the readings; bytes of the encoded "
-        "batch alone; rows as wide as meant at this scale, and the largest as the server tells (before compression); processor time of the "
-        "client to encode and to decode a reading, which is part of every latency here.",
+        "Bytes on disk (in memory, for Redis) after loading and settling, for all that a layout keeps, divided by the readings. Then the bytes of the "
+        "encoded batch alone. Rows are as wide as meant at this scale, and the largest as the server reports it (before compression). CPU time of "
+        "the client is that of encoding and decoding a reading, which is part of every latency here.",
         [
             Column("layout", "variant"),
             Column("bytes per reading", "bytes"),

@@ -20,7 +20,7 @@ KILOBYTE = 1_000.0
 
 _TITLES: dict[Kind, str] = {
     "written": "readings written per second",
-    "read": "ranges read a second",
+    "read": "ranges read per second",
     "size": "readings in a kB",
 }
 
@@ -37,17 +37,17 @@ def use_case_sections(parts: dict[str, Evidence], summaries: dict[str, Compariso
 def _table(candidates: Sequence[Candidate]) -> Section:
     return Section(
         "Which layout for which use",
-        "The six use cases of the source: what it advises, and the best layout here, of each system by itself. The score is "
-        "readings written per second where writes are high, ranges read a second where reads are high, and the geometric mean "
+        "The six use cases of the paper: what it advises, and the best layout here, of each system by itself. The score is "
+        "readings written per second where writes are high, ranges read per second where reads are high, and the geometric mean "
         "of both where both are. Where the newest readings are needed at once, only layouts whose writes carry one reading "
         "qualify. The last columns say how many times the score of the paper's layout the best one has, with the 95% "
         "interval, and the place of the paper's among those that qualify, where it was measured.",
         [
             Column("use case"),
-            Column("the source advises"),
+            Column("the paper advises"),
             Column("system"),
             Column("best here", "variant"),
-            Column("beside the next"),
+            Column("over the next"),
             Column("over the paper's", "ratio"),
             Column("interval"),
             Column("place of the paper's"),

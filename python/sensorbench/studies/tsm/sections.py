@@ -127,7 +127,7 @@ def _latency_over_ingestion(parts: Mapping[str, Evidence]) -> Section:
                     points[query].append(_point(title, query, written.wanted, label, written.reached.value, latency))
     return Section(
         "Query latency over the rate of ingestion",
-        "Rows of a hundred values are written at a held rate, in an open loop, while each question comes about once a second: three sensors of one station over a day, "
+        "Rows of a hundred values are written at a held rate, in an open loop, while each query comes about once per second: three sensors of one station over a day, "
         "as in TSM-Bench. Ten times a second an operation writes the next rows of a station, as many as make the rate. Response times count from the intended start. The rate that was reached stands next to the one that was wanted; where it "
         "is less, the target could not keep up, and what its queries took says little.",
         [
@@ -173,7 +173,7 @@ def _writing_over_queries(parts: Mapping[str, Evidence]) -> Section:
                 points.append(_point(variant_name(variant), WRITE, queries.wanted, label, queries.reached.value, latency))
     return Section(
         "Writing over the rate of queries",
-        "The mirror: rows come at one held rate, and more and more queries beside them, all of the seven questions alike.",
+        "The mirror: rows come at one held rate, and more and more queries with them, all of the seven questions alike.",
         [
             Column("variant", "variant"),
             Column("queries/s wanted", "count"),
@@ -233,8 +233,8 @@ def _storage(parts: Mapping[str, Evidence]) -> Section:
         "Bytes per value by features of values",
         "One station's hundred sensors. Bytes on disk after loading and settling, with each system's compression on, over the values that are not missing "
         "(by their expected share). Without a feature, values are evenly spread over 0 to 1 and nothing compresses them. What a system allocates at "
-        "once counts in full, so that small data look large. Beside them stand the encodings of the sensor-schema study: the readings of one sensor, each with "
-        "its time, in batches and nothing around them.",
+        "once counts in full, so that small data look large. They are compared with the encodings of the sensor-schema study: the readings of one sensor, each "
+        "with its time, in batches and nothing around them.",
         [
             Column("variant or encoding", "variant"),
             Column("feature"),

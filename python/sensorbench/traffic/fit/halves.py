@@ -35,7 +35,7 @@ class Halves:
         found = workbench.execute("SELECT count(*), min(us), max(us) FROM s").fetchall()[0]
         self.statements = int(found[0])
         if not self.statements or found[1] == found[2]:
-            raise UsageError(f"{folder}: the trace has no length; expected statements of at least some seconds")
+            raise UsageError(f"{folder}: the trace has no length; expected statements over some seconds at least")
         self.start_us, self.end_us = int(found[1]), int(found[2])
         self.middle_us = (self.start_us + self.end_us) // 2
         self._count()
