@@ -337,7 +337,7 @@ def test_the_use_cases_are_listed_with_the_advice_of_the_source(cli: Cli) -> Non
         ((*BOTH_HIGH, "--sensors", "10"), "give the readings of each sensor with --rate"),
         ((*BOTH_HIGH, "--sensors", "0", "--rate", "1"), "--sensors"),
         ((*BOTH_HIGH, "--rate", "1/min"), "--rate: give the number of sensors"),
-        ((*BOTH_HIGH, "--sensors", "10", "--rate", "often"), "--rate often: expected how many a second"),
+        ((*BOTH_HIGH, "--sensors", "10", "--rate", "often"), "--rate often: expected a rate per second"),
         ((*BOTH_HIGH, "--retention", "90d"), "give --sensors and --rate"),
         ((*BOTH_HIGH, "--sensors", "10", "--rate", "1", "--retention", "long"), "--retention long: expected a length of time"),
         ((*BOTH_HIGH, "--node-price", "3"), "give --sensors and --rate"),
@@ -367,14 +367,19 @@ def test_results_without_what_is_wanted_are_refused(cli: Cli, study_folder: Path
 def test_who_falls_behind_the_rate_of_arrivals_is_not_recommended(tmp_path: Path) -> None:
     """One that does has no rate of its own: its operations wait for one another."""
     given = "schedule = { concurrency = 2 }\noperations = 240\nrepetitions = 3"
-    for rate, falls_behind in ((20, False), (1_000_000, True)):
-        folder = tmp_path / str(rate)
+    for rate, limit, falls_behind in (
+        (20, 'duration = "1s"', None),
+        (20, "operations = 20", None),
+        (1_000_000, 'duration = "1s"', r"more than 5% of them never began"),
+        (1_000_000, "operations = 240", r"half of them began late by more than 2.5% of the run"),
+    ):
+        folder = tmp_path / f"{rate} {limit.split()[0]}"
         folder.mkdir()
-        text = OWN.replace(given, f'schedule = {{ rate = {rate} }}\nduration = "1s"\nrepetitions = 1')
+        text = OWN.replace(given, f"schedule = {{ rate = {rate} }}\n{limit}\nrepetitions = 1")
         (folder / "experiment.toml").write_text(text, encoding="utf-8")
         assert run_main(("run", folder / "experiment.toml", "--no-open", "--out", folder / "out")) == 0
         if falls_behind:
-            with pytest.raises(UsageError, match=r"fell behind the rate of arrivals: more than 5% of them never began"):
+            with pytest.raises(UsageError, match=f"fell behind the rate of arrivals: {falls_behind}"):
                 gather(folder / "out")
         else:
             assert len(gather(folder / "out").candidates) == 2

@@ -2,9 +2,9 @@
 
 The rate of an operation is how often it ended well in a second. Where several kinds shared the time, it is what it would be
 if all requests in flight had been of this kind, each as long as it was: the counted rate divided by the share of the time
-that was spent on it. At a given rate of arrivals (an open loop) the database was not asked for more: there it is what one
-client reaches that waits for each answer. Where arrivals waited for others to end until there was no time left for them, neither this
-rate nor a latency says what the database can do.
+that was spent on it. At a given rate of arrivals (an open loop) the database got no more work than that: there it is what one
+client reaches that waits for each answer. Where arrivals had to wait for others to end, longer and longer or until there was no time left
+for them, neither this rate nor a latency says what the database can do.
 """
 
 from dataclasses import dataclass
@@ -26,8 +26,10 @@ from sensorbench.results.summary.comparison import ComparisonSummary, ServerDesc
 from sensorbench.runner import Schedule, is_of_registers
 
 LATENCIES = ("median", "p99")
-# A variant has kept up with the rate of arrivals where no larger share of them never began.
+# A variant has kept up with the rate of arrivals where no larger share of them never began, and where half of them began no later than
+# by this share of the run. One that manages less than a rate by a share of it is late by half of that share in the median.
 MAX_DROPPED = 0.05
+MAX_LAG = MAX_DROPPED / 2
 
 
 @dataclass(frozen=True)
@@ -129,6 +131,8 @@ class MeasuredVariant:
             return f"no run of it was completed{f' in part {self.comparison.name}' if self.comparison.name else ''}"
         if self.dropped > MAX_DROPPED:
             return f"it fell behind the rate of arrivals: more than {MAX_DROPPED:.0%} of them never began"
+        if self.lag > MAX_LAG:
+            return f"it fell behind the rate of arrivals: half of them began late by more than {MAX_LAG:.1%} of the run"
         return None if all(self._rates(operation)) else f"{operation} did not succeed in every run"
 
     def measured(self, operation: str) -> Measured:
@@ -158,6 +162,17 @@ class MeasuredVariant:
         offered = dropped + sum(phase.started for _, phase in self._phases)
         return dropped / offered if offered else 0.0
 
+    @cached_property
+    def lag(self) -> float:
+        """The median schedule lag as a share of the run that it is from, of the run and the operation where that is largest; 0 in a closed loop."""
+        lags = [
+            schedule_lag["p50"] / 1e9 / phase.length_s
+            for _, phase in self._phases
+            for operation in phase.operations.values()
+            if phase.length_s and (schedule_lag := operation["schedule_lag_ns"])
+        ]
+        return max(lags, default=0.0)
+
     def _rates(self, operation: str) -> list[float | None]:
         return [rate(phase, operation, is_open=self.comparison.schedule.is_open_loop) for _, phase in self._phases]
 
@@ -166,7 +181,7 @@ class MeasuredVariant:
         return Run(str(place), run.manifest.repetition, run.manifest.created.isoformat(), per_s)
 
     def _readings(self, operation: str) -> int:
-        """How many readings a write carries. Results from before that was told have it in the schema's parameter."""
+        """How many readings a write carries. Earlier results have it in the schema's parameter."""
         readings = self.variant.statements.get(operation, {}).get("readings")
         return int(readings or self.variant.schema_parameters.get("batch", 1))
 
