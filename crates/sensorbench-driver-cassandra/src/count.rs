@@ -2,6 +2,7 @@
 
 use futures::stream::{self, TryStreamExt};
 use scylla::client::session::Session;
+use scylla::statement::Consistency;
 use sensorbench_driver::{DriverError, quoted};
 
 use crate::target::Target;
@@ -10,7 +11,7 @@ use crate::{catalogue, errors};
 const RANGES: i128 = 256;
 const RANGES_AT_A_TIME: usize = 4;
 
-/// Counts the rows of a table in the namespace.
+/// Counts the rows of a table in the namespace: all that were acknowledged, whichever replicas have them by now.
 pub async fn count(session: &Session, target: &Target, table: &str) -> Result<u64, DriverError> {
     let failed = |error| errors::execution_error(&target.shown, error);
     let unreadable = |error: String| DriverError::Data(format!("table {table}: its rows cannot be counted: {error}"));
@@ -28,7 +29,8 @@ pub async fn count(session: &Session, target: &Target, table: &str) -> Result<u6
     let key = key.into_iter().map(|(_, name)| name).collect::<Vec<_>>().join(", ");
     let query =
         format!("SELECT count(*) FROM {}.{} WHERE token({key}) >= ? AND token({key}) <= ?", quoted(keyspace), quoted(table));
-    let prepared = session.prepare(query).await.map_err(|error| errors::prepare_error(&target.shown, table, &error))?;
+    let mut prepared = session.prepare(query).await.map_err(|error| errors::prepare_error(&target.shown, table, &error))?;
+    prepared.set_consistency(that_sees_writes_at(target.write_consistency.unwrap_or(target.consistency)));
     let of_range = async |range: (i64, i64)| {
         let answer = session.execute_unpaged(&prepared, range).await.map_err(failed)?;
         let rows = answer.into_rows_result().map_err(|error| unreadable(error.to_string()))?;
@@ -36,6 +38,17 @@ pub async fn count(session: &Session, target: &Target, table: &str) -> Result<u6
     };
     let counts = stream::iter(ranges().map(Ok)).map_ok(of_range).try_buffer_unordered(RANGES_AT_A_TIME);
     counts.try_fold(0, async |sum, rows| Ok(sum + rows)).await
+}
+
+/// The level at which a read sees all writes that were acknowledged at a level, because it reads at least one replica that has them. What one
+/// replica has acknowledged, the others may get by hints much later.
+fn that_sees_writes_at(writes: Consistency) -> Consistency {
+    match writes {
+        Consistency::All => Consistency::One,
+        Consistency::Quorum | Consistency::LocalQuorum => writes,
+        Consistency::EachQuorum => Consistency::LocalQuorum,
+        _ => Consistency::All,
+    }
 }
 
 /// Ranges of tokens, both ends in them, that are the whole ring.
@@ -47,6 +60,25 @@ fn ranges() -> impl Iterator<Item = (i64, i64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::schema::{READ_CONSISTENCIES, WRITE_CONSISTENCIES, consistency_of, word_of};
+
+    #[test]
+    fn a_count_reads_a_replica_that_has_each_write() {
+        const REPLICAS: u32 = 3;
+        let replicas_of = |level| match level {
+            Consistency::All => REPLICAS,
+            Consistency::Quorum | Consistency::LocalQuorum | Consistency::EachQuorum => REPLICAS / 2 + 1,
+            Consistency::Three => 3,
+            Consistency::Two => 2,
+            _ => 1,
+        };
+        for word in WRITE_CONSISTENCIES {
+            let writes = consistency_of(word).unwrap();
+            let reads = that_sees_writes_at(writes);
+            assert!(replicas_of(writes) + replicas_of(reads) > REPLICAS, "{word}");
+            assert!(READ_CONSISTENCIES.contains(&word_of(reads)), "{word}");
+        }
+    }
 
     #[test]
     fn the_ranges_are_the_whole_ring_without_gaps() {

@@ -188,7 +188,7 @@ def _time(connection: duckdb.DuckDBPyConnection, file: Path, profiles: list[Colu
     if found is None:
         shown = "; ".join(f"{profile.name} ({profile.shown})" for profile in candidates[:8])
         raise UsageError(
-            f"{file}: no column of times is recognised among {shown}; name it with --time COLUMN, and with --time-format, as strptime "
+            f"{file}: no column of times is recognised among {shown}. Name it with --time COLUMN, and give --time-format, as strptime "
             "has it ('%d/%m/%Y %H:%M'), or --time-unit s, ms, us or ns for numbers since 1970"
         )
     if wanted.time_zone is None:

@@ -150,7 +150,7 @@ def generate(size: str, out: Path, seed: int, scale: float, write: WriteFiles) -
         notes=[
             "A smaller size is the beginning of a larger one; a smaller scale has the first sensors of a larger one, over the same span.",
             "The numbers of records in the study's seven ranges of values are its own. How values are spread within and between them, machines, times and "
-            "durations are made up; that 19% of the first piece lies outside all ranges is known, that it lies below zero is not.",
+            "durations are made up. That 19% of the first piece is outside all ranges is known. That it is below zero is not.",
         ],
     )
     return writer.finish(description)

@@ -35,8 +35,8 @@ def missing() -> str | None:
     capabilities = int(re.findall(r"^CapEff:\s*([0-9a-f]+)", _STATUS.read_text(encoding="ascii"), re.MULTILINE)[0], 16)
     if not all(capabilities >> number & 1 for number in _NEEDED):
         return (
-            "it listens on every address of the machine, so it runs in a network namespace of its own, for which this process lacks "
-            "CAP_SYS_ADMIN or CAP_NET_ADMIN (run it as root, or use a server of your own by its URL)"
+            "it listens on every address of the machine, so it runs in a network namespace of its own. This process lacks the "
+            "capabilities for that, CAP_SYS_ADMIN and CAP_NET_ADMIN: run it as root, or use a server of your own by its URL"
         )
     if shutil.which("ip") is None:
         return "its network namespace needs the program ip (apt-get install iproute2)"

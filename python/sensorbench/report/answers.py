@@ -31,8 +31,8 @@ def _compared(summary: ComparisonSummary) -> list[Block]:
     if not result.answers:
         return [Text(said, style)]
     how = (
-        " Compared are the number of rows and an order-free sum of row hashes over exact values, for every request of every run; a sample "
-        "of them also with answers that DuckDB computed from the dataset itself."
+        " Compared are the number of rows and an order-free sum of row hashes over exact values, for every request of every run. A sample "
+        "of them is also compared with answers that DuckDB computed from the dataset itself."
     )
     titles = {name: result.operations[name].title for name in result.answers}
     return [Text([said, how], style), compared_answers(result.answers, titles)]

@@ -24,7 +24,7 @@ _MARGIN = 2.0
 
 _HOW_TO_READ = (
     "A finding has a direction and, where the paper printed a figure, a magnitude. It is reproduced when the whole confidence interval of what was "
-    "measured here agrees with both, partly reproduced when only the direction does, and not reproduced when the interval contradicts the direction. "
+    "measured here agrees with both, and partly reproduced when only the direction does. It is not reproduced when the interval contradicts the direction. "
     "A finding that is several comparisons gets the weakest of their verdicts."
 )
 _FORMAT_1 = (

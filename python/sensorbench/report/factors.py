@@ -110,8 +110,8 @@ def _part(summary: FactorsSummary, name: str) -> Section:
     if not part.rows:
         return Section(name, part.title, [Text(part.about), Text("Nothing of it was measured yet.", "note")])
     note = (
-        f"Means over the rounds; below, the ratio to {part.base}, and what the paper printed: hit rates as they are, all others as a ratio "
-        f"to {part.base} (its load, which has no unit, is compared with server CPUs)."
+        f"Means over the rounds. Below them is the ratio to {part.base}, then what the paper printed: hit rates as they are, all others as a ratio "
+        f"to {part.base}. The paper's load has no unit; it is compared with server CPUs."
     )
     tables = (_levels(summary, name, is_filled=is_filled) for is_filled in (False, True))
     return Section(name, part.title, [Text(part.about), *tables, Text(note, "note")])

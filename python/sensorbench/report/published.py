@@ -9,9 +9,9 @@ from sensorbench.results.summary.published import PublishedCell, PublishedTable
 _HOW_TO_READ = (
     "Each cell has the printed value, then what was measured here in its place, then measured over printed, with its 95% interval where "
     "enough runs give one. The paper had another machine, other "
-    "versions and often other amounts of data: a ratio of absolute values says how far apart the two are, and nothing about who is right. "
-    "Where a column is a ratio between two systems (in italics, computed from the printed values), the machine cancels in part: its last line "
-    "is the ratio of the ratios, and near 1 the finding has the published magnitude."
+    "versions and often other amounts of data. A ratio of absolute values says how far apart the two are, not which is right. "
+    "A column in italics is a ratio between two systems, computed from the printed values, in which the machine cancels in part. Its last line "
+    "is the ratio of the ratios: near 1, the finding has the published magnitude."
 )
 _NOT_MEASURED = "What the paper sets, rates or quotes"
 _UNMEASURED = "tables of which nothing was measured here"

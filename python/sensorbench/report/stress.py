@@ -76,9 +76,9 @@ def _capacity(result: StressFigures) -> Section | None:
         return None
     note = (
         f"A rate meets the objective when at least {formatting.percent(PERCENTILES[objective.percentile])} of all operations that were due "
-        f"succeeded within {formatting.duration(objective.limit_s)} from when they were due; those that failed, timed out or never started "
-        "count as too late. The rate is doubled or halved until it is bracketed, the bracket is halved (geometrically) to "
-        f"{formatting.percent(search.precision)}, a rate that missed once is tried again, and each end is repeated until it has "
+        f"succeeded within {formatting.duration(objective.limit_s)} from when they were due. Those that failed, timed out or never started "
+        "count as too late. The rate is doubled or halved until it is bracketed. Then the bracket is halved (geometrically) to "
+        f"{formatting.percent(search.precision)}. A rate that missed once is tried again, and each end is repeated until it has "
         f"{search.confirm} trials. The lower end met in each of its trials, the upper end in none; between them it is a matter of "
         f"chance. {found.trials} trials, each a run of its own: {formatting.duration(search.held_s)} at the rate after "
         f"{formatting.duration(search.ramp_s)} of climbing."
@@ -156,8 +156,8 @@ def _servers(steps: Sequence[StressStep]) -> Section | None:
     columns: Columns = [("during", "name"), *((f"{formatting.count(step.rate_per_s)}/s", "number") for step in steps)]
     rows = [[_quantity_title(kind, name), *(_said(step.servers, kind, name) for step in steps)] for kind, name in names]
     note = (
-        "Where a hit rate is called steady, no later window of the step was further than one percentage point from the mean of the "
-        "last quarter, and that quarter has no trend itself."
+        "A hit rate is called steady from when no later window of the step was further than one percentage point from the mean of the "
+        "last quarter. That quarter has no trend itself."
     )
     return Section("servers", "What the servers reported", [Table(columns, rows), Text(note, "note")])
 

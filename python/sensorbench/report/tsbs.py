@@ -16,8 +16,8 @@ _LOADED = (
 )
 _RESPONSE = "Response times count from the intended start. In a closed loop that is when a worker was free, as in TSBS."
 _ANSWERS = (
-    "Compared are the number of rows and an order-free sum of row hashes over exact values, for every query at every target; a sample of them "
-    "also with answers that DuckDB computed from the data. TSBS compares no answers."
+    "Compared are the number of rows and an order-free sum of row hashes over exact values, for every query at every target. A sample of them "
+    "is also compared with answers that DuckDB computed from the data. TSBS compares no answers."
 )
 
 

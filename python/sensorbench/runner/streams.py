@@ -118,8 +118,8 @@ def checked_time_to_live_s(comparison: Comparison, variant: Variant) -> int | No
     ttl_s = time_to_live_s(retention, workload.planned_count / workload.schedule.rate)
     if ttl_s < _MIN_TTL_S:
         raise UsageError(
-            f"workload.retention.keep: {retention.keep} of {retention.span} are {ttl_s} s of the run, after which readings of {variant.id} expire; expected "
-            f"at least {_MIN_TTL_S} s, because a time to live counts whole seconds: a longer duration"
+            f"workload.retention.keep: {retention.keep} of {retention.span} are {ttl_s} s of the run, after which readings of {variant.id} expire. Expected "
+            f"at least {_MIN_TTL_S} s, because a time to live counts whole seconds: give a longer duration"
         )
     return ttl_s
 

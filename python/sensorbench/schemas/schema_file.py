@@ -345,7 +345,7 @@ class SchemaFile(toml_file.FileModel):
     lists: dict[str, Names] = Field(default={}, exclude=True, description=LISTS_DESCRIPTION)
     duplicates: DuplicateRule | dict[str, dict[str, DuplicateRule]] | None = Field(
         default=None,
-        description="Which of several writes of one reading is there afterwards: the `last` or the `first`, `both`, the one with the `highest` value, each `distinct` value, or `any` one of them; one rule, or rules by the values of a parameter. A run with `delivery.duplicates` verifies it.",
+        description="Which of several writes of one reading is kept: the `last` or the `first`, `both`, the one with the `highest` value, each `distinct` value, or `any` one of them. One rule, or rules by the values of a parameter. A run with `delivery.duplicates` verifies it.",
     )
     duplicates_by_setting: dict[str, RuleBySetting] = Field(
         default={},

@@ -45,8 +45,8 @@ def estimate_elasticity(
     ]
     longest_s = lengths.max_s * sum(len(spec.changes) for spec in specs)
     time_is = (
-        f"the time is a minimum: warm-up, the fewest measurements ({_how_measured(specs[0])}), and how long nodes are away; stability is "
-        f"waited for {longest_s / 60:.0f} min more at most; starting nodes, loading, and nodes that join or leave come on top"
+        f"the time is a minimum: warm-up, the fewest measurements ({_how_measured(specs[0])}), and how long nodes are away. Waiting for "
+        f"stability takes at most {longest_s / 60:.0f} min more. Starting nodes, loading, and nodes that join or leave come on top"
     )
     if expected_s is not None:
         time_is = (

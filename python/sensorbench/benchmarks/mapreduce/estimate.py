@@ -34,7 +34,7 @@ def estimate_mapreduce(title: str, spec: MapReduceSpec, scale: float, out: Path)
     ]
     notes = [
         f"the time is that of {executions * (len(spec.targets) + spec.with_files)} executions of {EXECUTION_S:g} s, which an execution over "
-        "few articles took on a machine with two CPUs; starting servers, loading and the databases' own jobs come on top",
+        "few articles took on a machine with two CPUs. Starting servers, loading and the databases' own jobs come on top",
         "neither Spark nor servers are started by a dry run, so that disk and memory are not known",
     ]
     return arithmetic_estimate(title, "mapreduce", [part], out, steps=steps, scale=scale, time_s=time_s, notes=notes)

@@ -141,7 +141,7 @@ def _insertions(population: Population, mix: Mix, weight: float, seed: int) -> t
         raise profile.error(
             INSERT,
             f"an insertion writes {sizes.min():,} to {sizes.max():,} rows as one batch: {len(sizes)} sizes with "
-            f"{sizes.sum():,} rows together, and at most {max_rows:,} can be prepared; expected fewer partitions, a smaller "
+            f"{sizes.sum():,} rows together, and at most {max_rows:,} can be prepared. Expected fewer partitions, a smaller "
             "cluster in columnspec, or a smaller select",
         )
     planned = []

@@ -60,7 +60,7 @@ class Blocks(LoadTool):
             return None
         wanted = " ".join(f"--server-setting {key}={value}" for key, value in self.server_settings.items())
         return (
-            "the server keeps years of samples in its head, of which it would lose, at its next start, all that is older than its blocks; "
+            "the server keeps years of samples in its head. At its next start it would lose those that are older than its blocks; "
             f"start one as it comes: sensorbench lab up prometheus {wanted}"
         )
 

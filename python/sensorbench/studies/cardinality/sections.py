@@ -170,7 +170,7 @@ def _figures(family: Family, levels: Sequence[Level]) -> Section:
     ]
     return Section(
         family.title,
-        f"{family.text} Memory is that of the server with all its processes, as the system counts it; of a database that is a library, that of the process which "
+        f"{family.text} Memory is that of the server with all its processes, as the system counts it. Of a database that is a library, it is that of the process which "
         "loads, with its client. Its peak is until everything was settled. A server whose memory is a fixed heap shows that heap. The question of one series is "
         f"{OF_ONE}, that of all {OF_ALL}: its answer has five rows, and most databases read all readings for it.",
         [

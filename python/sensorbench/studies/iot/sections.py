@@ -104,7 +104,7 @@ def _partition(evidence: Evidence) -> Section | None:
         return None
     year_bytes = largest.bytes_with(YEAR_READINGS)
     text = (
-        f"The paper keeps one partition per sensor and bounds it by a time to live of {YEARS} years ({YEARS * YEAR_S:,} s), so that it stays below 100 MB; one "
+        f"The paper keeps one partition per sensor and bounds it by a time to live of {YEARS} years ({YEARS * YEAR_S:,} s), so that it stays below 100 MB. One "
         "year has roughly 17.5 MB there. Here the largest partition is what the server reports, and years are extrapolated from its bytes per reading, one "
         f"reading per minute. The other half of the limit that the paper names, 100,000 rows, is passed after {100_000 / (24 * 60):,.0f} days."
     )

@@ -95,7 +95,7 @@ def _front(write: Evidence, read: Evidence) -> Section:
     return Section(
         "Writing against reading",
         "Each layout by the readings that it writes and the ranges that it reads per second. Those on the line are better at one than all others "
-        "of their system that are at least as good at the other: which of them is right depends on the load alone. A batch is written when it is full: "
+        "of their system that are at least as good at the other. Which of them is right depends on the load alone. A batch is written when it is full: "
         "where the newest readings are needed at once, only typed layouts qualify.",
         [],
         [],

@@ -40,8 +40,8 @@ def _table(candidates: Sequence[Candidate]) -> Section:
         "The six use cases of the paper: what it advises, and the best layout here, of each system by itself. The score is "
         "readings written per second where writes are high, ranges read per second where reads are high, and the geometric mean "
         "of both where both are. Where the newest readings are needed at once, only layouts whose writes carry one reading "
-        "qualify. The last columns say how many times the score of the paper's layout the best one has, with the 95% "
-        "interval, and the place of the paper's among those that qualify, where it was measured.",
+        "qualify. The last columns are the ratio of the best score to that of the paper's layout, with its 95% "
+        "interval, and the rank of the paper's among those that qualify, where it was measured.",
         [
             Column("use case"),
             Column("the paper advises"),

@@ -128,8 +128,8 @@ def _latency_over_ingestion(parts: Mapping[str, Evidence]) -> Section:
     return Section(
         "Query latency over the rate of ingestion",
         "Rows of a hundred values are written at a held rate, in an open loop, while each query comes about once per second: three sensors of one station over a day, "
-        "as in TSM-Bench. Ten times a second an operation writes the next rows of a station, as many as make the rate. Response times count from the intended start. The rate that was reached stands next to the one that was wanted; where it "
-        "is less, the target could not keep up, and what its queries took says little.",
+        "as in TSM-Bench. Ten times per second an operation writes the next rows of a station, as many as make the rate. Response times count from the intended start. The rate that was reached is next to the one that was wanted. Where it "
+        "is less, the target could not keep up, and the latencies of its queries say little.",
         [
             Column("variant", "variant"),
             Column("values/s wanted", "count"),
