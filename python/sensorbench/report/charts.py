@@ -41,7 +41,7 @@ def _variants_below(variants: list[str]) -> alt.Y:
 LONG_NAME = 22
 
 
-def colours_of(values: list[str]) -> alt.Scale:
+def colours_of(values: Sequence[str]) -> alt.Scale:
     """A colour for each of some values."""
     names = list(dict.fromkeys(values))
     return alt.Scale(domain=names, range=[COLOURS[number % len(COLOURS)] for number in range(len(names))])
@@ -53,8 +53,24 @@ def coloured(field: str, colours: Mapping[str, str], **legend: Any) -> alt.Color
     return alt.Color(f"{field}:N", title=None, scale=scale, legend=alt.Legend(orient="bottom", **legend))
 
 
-NAMES_LEGEND = alt.Legend(orient="bottom", columns=4, symbolOpacity=1)
-# Beside colours, what shapes say.
+# What a line of a legend has room for, and what a name takes for its symbol, in characters.
+_LEGEND_CHARACTERS, _SYMBOL_CHARACTERS = 112, 5
+_MAX_LEGEND_COLUMNS = 4
+
+
+def names_legend(names: Iterable[str]) -> alt.Legend:
+    """A legend below of some names, as many in a line as it has room for."""
+    widest = max(map(len, names), default=0) + _SYMBOL_CHARACTERS
+    columns = min(max(_LEGEND_CHARACTERS // widest, 1), _MAX_LEGEND_COLUMNS)
+    return alt.Legend(orient="bottom", columns=columns, symbolOpacity=1)
+
+
+def named_colour(field: str, values: Sequence[str]) -> alt.Color:
+    """A colour for each of some values of a field, and a legend below."""
+    return alt.Color(f"{field}:N", title=None, scale=colours_of(values), legend=names_legend(values))
+
+
+# For shapes, next to the legend of colours.
 STATES_LEGEND = alt.Legend(orient="bottom", symbolFillColor=QUIET, symbolStrokeColor=QUIET)
 
 

@@ -18,11 +18,10 @@ def curves(picture: ShownCurves) -> ChartSpec:
     """The chart of some curves, whose points all lie above zero."""
     points = picture["points"]
     figures = list(dict.fromkeys(point["figure"] for point in points))
-    colours = charts.colours_of([point["line"] for point in points])
     strokes = alt.Scale(domain=figures, range=[charts.STROKES[place % len(charts.STROKES)] for place in range(len(figures))])
     x, y = _axis(picture, "x"), _axis(picture, "y")
     base = alt.Chart(alt.InlineData(values=points)).encode(
-        x=alt.X("x:Q", **x), color=alt.Color("line:N", title=None, scale=colours, legend=charts.NAMES_LEGEND)
+        x=alt.X("x:Q", **x), color=charts.named_colour("line", [point["line"] for point in points])
     )
     stroke_legend = (
         alt.Legend(orient="bottom", symbolType="stroke", symbolSize=200, symbolStrokeColor=charts.QUIET)

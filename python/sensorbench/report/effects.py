@@ -35,10 +35,11 @@ def effects(found: Sequence[ShownEffect]) -> ChartSpec:
     """The chart of some effects, factor by factor, a row each."""
     names, rows = _rows(found)
     low, high = _ends(found)
-    colours = charts.colours_of([row["operation"] for row in rows])
+    operations = [row["operation"] for row in rows]
+    colours = charts.colours_of(operations)
     base = alt.Chart(alt.InlineData(values=rows)).encode(
         y=alt.Y("row:N", title=None, sort=names, scale=alt.Scale(domain=names), axis=_ROW_AXIS),
-        color=alt.Color("operation:N", title=None, scale=colours, legend=charts.NAMES_LEGEND),
+        color=charts.named_colour("operation", operations),
     )
     scale = alt.Scale(type="log", nice=False, domain=[low, low * (high / low) ** (1.0 / (1.0 - _FOR_NUMBERS))])
     x = alt.X("ratio:Q", title="times as much, logarithmic", scale=scale, axis=_FACTOR_AXIS)

@@ -293,7 +293,7 @@ def _hits(rows: Sequence[_HitRow]) -> ChartSpec:
             scale=alt.Scale(zero=False, padding=15),
         ),
         y=alt.Y("hit_rate:Q", title="hit rate of the key cache", axis=alt.Axis(format="%")),
-        color=alt.Color("level:N", title=None, scale=charts.colours_of(levels), legend=charts.NAMES_LEGEND),
+        color=charts.named_colour("level", levels),
         detail="source:N",
     )
     dash = alt.StrokeDash(

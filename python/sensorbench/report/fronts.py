@@ -52,10 +52,11 @@ def on_axes(points: Sequence[ShownPoint]) -> list[ShownPoint]:
 def front(picture: ShownFront) -> ChartSpec:
     """The chart of a front, whose points all have a place on its axes."""
     points = _with_states(picture["points"])
-    colours = charts.colours_of([point["group"] for point in points])
+    groups = [point["group"] for point in points]
+    colours = charts.colours_of(groups)
     x = alt.X("x:Q", title=f"{picture['x_title']}, logarithmic", scale=_scale(points, "x"), axis=charts.COUNT_AXIS)
     y = alt.Y("y:Q", title=f"{picture['y_title']}, logarithmic", scale=_scale(points, "y"), axis=charts.COUNT_AXIS)
-    colour = alt.Color("group:N", title=None, scale=colours, legend=charts.NAMES_LEGEND)
+    colour = charts.named_colour("group", groups)
     base = alt.Chart(alt.InlineData(values=points)).encode(x=x, y=y, color=colour)
     of_front = base.transform_filter("datum.is_on_front")
     steps = of_front.mark_line(interpolate="step-before", strokeWidth=1.6, opacity=0.7).encode(order=alt.Order("x:Q"))

@@ -165,7 +165,7 @@ def _drawn(rows: Sequence[CurveRow], levels: list[str], figure: CurveFigure, x_t
         .encode(
             x=alt.X("x:Q", title=x_title, axis=charts.COUNT_AXIS, scale=alt.Scale(zero=False, padding=15)),
             y=alt.Y("y:Q", title=title, axis=axis),
-            color=alt.Color("level:N", title=None, scale=colours, legend=charts.NAMES_LEGEND),
+            color=alt.Color("level:N", title=None, scale=colours, legend=charts.names_legend(names)),
             order=alt.Order("step:Q"),
             tooltip=[alt.Tooltip("level:N"), alt.Tooltip("x:Q", format=".3~s"), alt.Tooltip("y:Q", format=".3~s")],
         )

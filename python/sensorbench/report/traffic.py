@@ -200,12 +200,7 @@ def _skew(description: TrafficDescription) -> Chart:
         .encode(
             x=alt.X("values:Q", title="so many of the most frequent values", scale=alt.Scale(type="log"), axis=charts.COUNT_AXIS),
             y=alt.Y("share:Q", title="share of executions", axis=alt.Axis(format="~%"), scale=alt.Scale(zero=True)),
-            color=alt.Color(
-                "parameter:N",
-                title=None,
-                scale=charts.colours_of([row.parameter for row in rows]),
-                legend=charts.NAMES_LEGEND,
-            ),
+            color=charts.named_colour("parameter", [row.parameter for row in rows]),
         )
     )
     how = "The further a line lies at the top left, the fewer values make up most of the executions."
@@ -237,9 +232,7 @@ def _rate_chart(description: TrafficDescription) -> ChartSpec:
         .encode(
             x=alt.X("start_s:Q", title="s since the first statement"),
             y=alt.Y("rate:Q", title="statements per second", axis=charts.COUNT_AXIS),
-            color=alt.Color(
-                "kind:N", title=None, scale=charts.colours_of(["reads", "writes", "others"]), legend=charts.NAMES_LEGEND
-            ),
+            color=charts.named_colour("kind", ["reads", "writes", "others"]),
         )
     )
     how = f"Each step is {formatting.duration(description.bucket_s)} long; kinds of statements are stacked."

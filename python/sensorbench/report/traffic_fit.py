@@ -156,7 +156,7 @@ def _holdout(fit: TrafficFit) -> list[Block | None]:
 
 
 def _two(rows: Sequence[str]) -> alt.Color:
-    return alt.Color("what:N", title=None, scale=charts.colours_of(list(rows)), legend=charts.NAMES_LEGEND)
+    return charts.named_colour("what", rows)
 
 
 def _mix_chart(compared: Sequence[Compared]) -> ChartSpec:
