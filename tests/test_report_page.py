@@ -160,3 +160,12 @@ def test_warnings_come_before_the_answer() -> None:
     sources = "\n".join(file.read_text(encoding="utf-8") for file in Path(parts.__file__).parent.glob("*.py"))
     assert sources.count("*parts.warnings(") >= 5
     assert heads_with_late_warnings(sources) == []
+
+
+def test_a_legend_has_as_many_names_in_a_line_as_there_is_room_for() -> None:
+    def columns(*names: str) -> int:
+        return int(charts.names_legend(names).to_dict()["columns"])
+
+    assert columns("reads", "writes", "others") == 4
+    assert columns("x" * 50, "y") == 2
+    assert columns("x" * 200) == 1
