@@ -21,7 +21,7 @@ def machine_of(environment: Environment) -> tuple[str, str]:
     """
     limit = environment.get("memory_limit_bytes")
     memory = round((limit or environment.get("memory_bytes") or 0) / _GIB)
-    processor, allowed = environment.get("processor") or "processor not known", environment.get("processors_allowed")
+    processor, allowed = environment.get("processor") or "CPU not known", environment.get("processors_allowed")
     parts = {
         "processor": processor,
         "processors": allowed or environment.get("processors"),

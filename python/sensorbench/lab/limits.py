@@ -35,11 +35,11 @@ def parse_cpus(text: str) -> list[int]:
     try:
         cpus = sorted({cpu for part in text.split(",") for cpu in _range(part)})
     except ValueError:
-        raise UsageError(f"--cpus {text}: expected processors such as 1, 0,2 or 1-3") from None
+        raise UsageError(f"--cpus {text}: expected CPUs such as 1, 0,2 or 1-3") from None
     unknown = [cpu for cpu in cpus if cpu not in allowed]
     if unknown:
         raise UsageError(
-            f"--cpus {text}: there is no processor {unknown[0]}; this process may use {', '.join(map(str, allowed))}"
+            f"--cpus {text}: there is no CPU {unknown[0]}; this process may use {', '.join(map(str, allowed))}"
         )
     return cpus
 

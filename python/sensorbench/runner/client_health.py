@@ -239,7 +239,7 @@ def warn_of_client(caveats: Caveats, facts: ClientHealth, variant: str = "") -> 
         caveats.add(
             "lag",
             f"The client's own timer was late by {lag_s * 1e6:.3g} µs (median), which is {lag_s / median_s:.0%} of the shortest median response time.",
-            "Compare service times for operations as short as these, or set spin = true if a processor can be spared.",
+            "Compare service times for operations as short as these, or set spin = true if a CPU can be spared.",
             variant,
         )
 

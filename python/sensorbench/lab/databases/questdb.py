@@ -93,7 +93,7 @@ class Questdb(LabDatabase):
         if not _HEAP_SIZE.fullmatch(heap := settings.get(_HEAP, _DEFAULT_HEAP)):
             raise UsageError(f"--server-setting {_HEAP}={heap}: expected a size such as 512M or 2G")
         if not re.fullmatch(r"[1-9]\d{0,3}", processors := settings.get(_PROCESSORS, "1")):
-            raise UsageError(f"--server-setting {_PROCESSORS}={processors}: expected a number of processors")
+            raise UsageError(f"--server-setting {_PROCESSORS}={processors}: expected a number of CPUs")
         of_the_server = [key for key in settings if key not in (_HEAP, _PROCESSORS)]
         with zipfile.ZipFile(_jar(software)) as archive:
             known = archive.read(_CLASS_OF_SETTINGS) if of_the_server else b""
