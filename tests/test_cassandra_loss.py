@@ -1,16 +1,21 @@
-"""Three nodes, three copies, a quorum: one node is killed in the middle of a run, and nothing that was acknowledged is lost."""
+"""Three nodes, three copies. With a quorum, one node is killed in the middle of a run, and nothing that was acknowledged is lost; with one
+replica, all that was acknowledged is counted.
+"""
 
 import json
+import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
-from sensorbench import lab
+from sensorbench import _engine, lab
+from sensorbench.lab.processes import wait_until
 from sensorbench.results import read_comparison
-from tests.conftest import Cli
+from tests.conftest import TEST_OWNER, Cli
 
 pytestmark = pytest.mark.cluster
 
@@ -52,6 +57,44 @@ def test_levels_of_several_replicas_are_asked_of_data_alone(cli: Cli, cluster: l
     file.write_text(of_two.replace('warmup = "2s"', 'warmup = "100ms"'), encoding="utf-8")
     ended = cli("run", file, "--out", tmp_path / "out", "--no-open")
     assert ended.exit_code == 0, ended.err
+
+
+def test_rows_that_a_replica_lacks_are_counted(cluster: lab.Instance) -> None:
+    """A write that waits for one replica is acknowledged before the others have it. Without hints, the node that was away never gets it."""
+    away, rows = cluster.nodes[2], 300
+
+    def nodetool(node: lab.Node, command: str) -> None:
+        subprocess.run([cluster.folder / "nodetool", "-h", node.host, command], check=True, timeout=60.0)
+
+    def counted() -> int | None:
+        try:
+            return target.count("series")
+        except _engine.TargetError:  # not all nodes know yet that it is back
+            return None
+
+    target = _engine.Target(f"{lab.url_of(cluster)}&replication=3&consistency=one&namespace=sensorbench_lacking")
+    columns = [{"name": "id", "type": "integer"}, {"name": "value", "type": "double"}]
+    schema = {
+        "create": {"statements": ["CREATE TABLE series (id BIGINT PRIMARY KEY, value DOUBLE)"]},
+        "tables": {"series": columns},
+        "operations": [],
+    }
+    target.create(json.dumps(schema), "", intent="create", owner=TEST_OWNER.to_json())
+    for node in cluster.nodes:
+        nodetool(node, "disablehandoff")
+    nodetool(away, "disablegossip")
+    try:
+        assert wait_until(lambda: lab.knows_is_down(cluster.name, away.number), timeout_s=60.0, every_s=0.5)
+        batch = pa.record_batch({"id": pa.array(range(rows), pa.int64()), "value": pa.array([0.5] * rows)})
+        started = target.load("series", pa.RecordBatchReader.from_batches(batch.schema, [batch]))
+        assert started.wait(60)
+        started.result()
+    finally:
+        nodetool(away, "enablegossip")
+        for node in cluster.nodes:
+            nodetool(node, "enablehandoff")
+    assert wait_until(lambda: counted() is not None, timeout_s=60.0, every_s=0.5)
+    assert counted() == rows
 
 
 def test_acknowledged_writes_survive_the_loss_of_a_node(cli: Cli, cluster: lab.Instance, tmp_path: Path) -> None:
