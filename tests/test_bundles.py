@@ -1,5 +1,6 @@
 """Bundles: what is in them, frauds that are rejected with the reason, and honest results that are not."""
 
+import io
 import json
 import shutil
 import stat
@@ -381,6 +382,16 @@ def test_a_bundle_says_what_is_in_it(open_loop: Path) -> None:
     assert {part["@id"] for part in root["hasPart"]} <= described
     assert {file.path for file in index.files} <= described | {"ro-crate-metadata.json"}
     assert not any(file.path.rpartition("/")[2] == "operations.parquet" for file in index.files)
+
+
+def test_answers_are_in_the_order_of_their_numbers(open_loop: Path) -> None:
+    """That takes a fraction of the space of the order in which they came."""
+    files = [file.path for file in read_index(open_loop).files if file.path.endswith("/answers.parquet")]
+    assert len(files) > 1
+    for path in files:
+        answers = pq.read_table(io.BytesIO(read_entry(open_loop, path)))
+        assert answers.num_rows > 10
+        assert answers.equals(answers.sort_by([(column, "ascending") for column in ("phase", "operation", "k")]))
 
 
 def test_a_schema_file_that_was_changed_since_is_refused(cli: Cli, tmp_path: Path) -> None:

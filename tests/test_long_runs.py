@@ -4,12 +4,14 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from sensorbench.benchmarks.comparison import sample_of
+from sensorbench.benchmarks.comparison import block_sums_of, sample_of
 from sensorbench.benchmarks.comparison import summary as comparison_summary
 from sensorbench.benchmarks.comparison.prefixes import common_samples
 from sensorbench.results import latencies, latency_blocks, read_comparison
+from sensorbench.results.block_sums import read_block_sums, write_block_sums
 from sensorbench.results.stored import DamagedResultsError, NumberedRows
 from sensorbench.results.writer import write_table
 from tests.conftest import Cli, run_main
@@ -32,7 +34,8 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def _few_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(latencies, "MAX_HELD", 100)
+    for limit in ("MAX_HELD", "MAX_EXACT"):
+        monkeypatch.setattr(latencies, limit, 100)
     monkeypatch.setattr(latency_blocks, "AT_ONCE", 700)
     monkeypatch.setattr(latency_blocks, "BLOCKS", 20)
 
@@ -44,7 +47,7 @@ def test_blocks_say_what_single_latencies_say(results: Path, monkeypatch: pytest
         for operation in ("get_sensor_data", "get_peak_data"):
             summed = sample_of(runs, operation)
             with monkeypatch.context() as each:
-                each.setattr(latencies, "MAX_HELD", OPERATIONS)
+                each.setattr(latencies, "MAX_EXACT", OPERATIONS)
                 single = sample_of(runs, operation)
             assert summed is not None
             assert single is not None
@@ -78,6 +81,32 @@ def test_long_runs_that_did_different_operations_are_compared_on_the_common_ones
     both = common_samples(star, natural, "get_sensor_data")
     assert both is not None
     assert both[0].count == both[1].count < sample_of(natural, "get_sensor_data").count  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("limit", [0, OPERATIONS])
+def test_block_sums_are_read_as_they_were_written(
+    results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: int
+) -> None:
+    """Of long runs bins, each once in a block; of others each latency."""
+    monkeypatch.setattr(latencies, "MAX_EXACT", limit)
+    for run in read_comparison(results).runs["sqlite-natural"]:
+        sums, file = block_sums_of(run), tmp_path / f"{run.manifest.repetition}.parquet"
+        write_block_sums(file, sums)
+        assert ("bin" in pq.read_schema(file).names) == (limit == 0)
+        read = read_block_sums(file)
+        assert read.keys() == sums.keys() == {"get_sensor_data", "get_peak_data"}
+        for operation, blocks in sums.items():
+            assert len(blocks) == len(read[operation]) > 1
+            for (values, counts), (own, own_counts) in zip(blocks, read[operation], strict=True):
+                each, places = np.unique(np.round(values * 1e9 * 2048), return_inverse=True)
+                assert (
+                    np.round(own * 1e9 * 2048).tolist() == each.tolist()
+                    if limit == 0
+                    else np.sort(values).tolist() == own.tolist()
+                )
+                assert own_counts.sum() == counts.sum()
+                if limit == 0:
+                    assert own_counts.tolist() == np.bincount(places, counts).tolist()
 
 
 def test_joined_blocks_are_at_least_as_long_as_their_latencies_depend_on_one_another() -> None:

@@ -101,8 +101,8 @@ def contents_of(folder: Path, work: Path, *, with_operations: bool) -> Contents:
     without_values = 0
     if not with_operations:
         entries |= _in_place_of_logs(folder, work / "sums")
-        fewer, without_values = _fewer_values(folder, work / "answers")
-        entries |= fewer
+        answers, without_values = _compact_answers(folder, work / "answers")
+        entries |= answers
     schema_files: dict[str, str] = {}
     for part in comparison_parts(folder):
         _add_sources(folder, part, entries, schema_files)
@@ -177,9 +177,10 @@ def _sample(log: pa.Table, count: int) -> pa.Table:
     return log.take(pa.array(chosen))
 
 
-def _fewer_values(folder: Path, work: Path) -> tuple[dict[str, Content], int]:
-    """Answers and references in whose place those with fewer values come, if all together have many; and how many answers have theirs left out. All
-    keep the values of the same operations, so that they can be compared.
+def _compact_answers(folder: Path, work: Path) -> tuple[dict[str, Content], int]:
+    """Answers in the order of their numbers, which takes a fraction of the space of the order in which they came; with references, their values
+    if all together have many, else some of them; and how many answers have theirs left out. All keep the values of the same operations, so that they
+    can be compared.
     """
     references = sorted(folder.rglob(REFERENCE_FILE))
     answers_files = [path for path in sorted(folder.rglob("answers*.parquet")) if _ANSWERS.fullmatch(path.name)]
@@ -187,23 +188,25 @@ def _fewer_values(folder: Path, work: Path) -> tuple[dict[str, Content], int]:
     sizes = [pq.read_table(path, columns=["k", "computed"]) for path in files]
     numbers = [table["k"].to_numpy().astype(np.uint64) for table in sizes]
     values = [_values_of_each(table) for table in sizes]
-    if sum(int(each.sum()) for each in values) <= VALUES_OF_ALL:
-        return {}, 0
+    has_many = sum(int(each.sum()) for each in values) > VALUES_OF_ALL
     with_reference = np.concatenate([*numbers[: len(references)], np.empty(0, np.uint64)])
-    kept = _kept_numbers(np.concatenate(numbers), np.concatenate(values), with_reference)
+    kept = _kept_numbers(np.concatenate(numbers), np.concatenate(values), with_reference) if has_many else None
     entries: dict[str, Content] = {}
     without_values = 0
     for path, of_file, lengths in zip(files, numbers, values, strict=True):
-        is_kept = np.isin(of_file, kept)
-        if path.name != REFERENCE_FILE:
-            without_values += int(np.count_nonzero(lengths[~is_kept]))
         answers = pq.read_table(path)
-        place = answers.schema.get_field_index("computed")
-        computed = answers["computed"].combine_chunks()
-        fewer = pc.if_else(is_kept, computed, pa.scalar(None, computed.type))
+        if kept is not None:
+            is_kept = np.isin(of_file, kept)
+            if path.name != REFERENCE_FILE:
+                without_values += int(np.count_nonzero(lengths[~is_kept]))
+            place = answers.schema.get_field_index("computed")
+            computed = answers["computed"].combine_chunks()
+            fewer = pc.if_else(is_kept, computed, pa.scalar(None, computed.type))
+            answers = answers.set_column(place, answers.schema.field(place), fewer)
         name = path.relative_to(folder).as_posix()
         (work / name).parent.mkdir(parents=True, exist_ok=True)
-        write_table(work / name, answers.set_column(place, answers.schema.field(place), fewer))
+        order = [(column, "ascending") for column in ("phase", "operation", "k") if column in answers.column_names]
+        write_table(work / name, answers.sort_by(order))
         entries[f"{RESULTS_PART}/{name}"] = work / name
     return entries, without_values
 

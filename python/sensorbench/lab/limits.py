@@ -38,9 +38,7 @@ def parse_cpus(text: str) -> list[int]:
         raise UsageError(f"--cpus {text}: expected CPUs such as 1, 0,2 or 1-3") from None
     unknown = [cpu for cpu in cpus if cpu not in allowed]
     if unknown:
-        raise UsageError(
-            f"--cpus {text}: there is no CPU {unknown[0]}; this process may use {', '.join(map(str, allowed))}"
-        )
+        raise UsageError(f"--cpus {text}: there is no CPU {unknown[0]}; this process may use {', '.join(map(str, allowed))}")
     return cpus
 
 

@@ -13,7 +13,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from sensorbench.results.stored import read_parquet
+from sensorbench.results.latency_blocks import bins_of, middles_of
+from sensorbench.results.stored import DamagedResultsError, read_parquet
 
 Floats = NDArray[np.float64]
 # Of each block of consecutive operations the latencies in seconds, and how many of each there were.
@@ -23,7 +24,8 @@ BLOCK_SUMS_FILE = "block_sums.parquet"
 SAMPLED_FILE = "sampled_operations.parquet"
 # Latencies are whole nanoseconds, or middles of bins, which are multiples of this.
 _GRID = 2048.0
-_COLUMNS = ("operation", "block", "value_ns", "count")
+# Besides, `value_ns` of single latencies, or `bin` of those in bins; earlier files have the middles of bins as `value_ns`.
+_COLUMNS = ("operation", "block", "count")
 
 
 def write_block_sums(path: Path, sums: Mapping[str, Blocks]) -> None:
@@ -37,25 +39,26 @@ def write_block_sums(path: Path, sums: Mapping[str, Blocks]) -> None:
     tables = [_table(operation, blocks) for operation, blocks in sorted(sums.items()) if blocks]
     if not tables:
         return
-    table = pa.concat_tables(tables)
-    place, values = table.schema.get_field_index("value_ns"), table["value_ns"].to_numpy()
-    encoding = "BYTE_STREAM_SPLIT"
-    if (values == np.trunc(values)).all():
-        # Those of a log are whole, and rise inside each block: what lies between two takes half as many bits as they do.
-        table = table.set_column(place, "value_ns", pa.array(values.astype(np.int64)))
-        encoding = "DELTA_BINARY_PACKED"
+    table = _compact(pa.concat_tables(tables))
     pq.write_table(
         table,
         path,
         compression="zstd",
         use_dictionary=["operation", "count"],
-        column_encoding={"value_ns": encoding, "block": "DELTA_BINARY_PACKED"},
+        # Values rise inside each block: what is between two takes half as many bits as they do.
+        column_encoding={
+            name: "DELTA_BINARY_PACKED" for name in table.column_names if pa.types.is_integer(table.schema.field(name).type)
+        },
     )
 
 
 def read_block_sums(path: Path) -> dict[str, Blocks]:
     """The block sums of a run, by kind of operation. Raises DamagedResultsError."""
     table = read_parquet(path, _COLUMNS)
+    if "bin" in table.column_names:
+        table = table.append_column("value_ns", pa.array(middles_of(table["bin"].to_numpy().astype(np.int64))))
+    elif "value_ns" not in table.column_names:
+        raise DamagedResultsError(path, f"it has neither a column 'bin' nor 'value_ns', but {', '.join(table.column_names)}")
     return {name: _blocks(table.filter(pc.equal(table["operation"], name))) for name in table["operation"].unique().to_pylist()}
 
 
@@ -72,6 +75,30 @@ def _table(operation: str, blocks: Blocks) -> pa.Table:
             "count": pa.array(counts, pa.float64()),
         }
     )
+
+
+def _compact(table: pa.Table) -> pa.Table:
+    """The same with the numbers of bins, each once in a block, where all latencies are middles of bins, else with whole nanoseconds."""
+    values_ns, place = table["value_ns"].to_numpy(), table.schema.get_field_index("value_ns")
+    bins = bins_of(values_ns)
+    if (middles_of(bins) != values_ns).any():
+        return table.set_column(place, "value_ns", pa.array(values_ns.astype(np.int64)))
+    # Within an operation, blocks come one after the other, and bins rise in each.
+    is_other = (np.diff(table["block"].to_numpy(), prepend=-1) != 0) | (np.diff(bins, prepend=-1) != 0)
+    starts = np.flatnonzero(is_other | (np.diff(_codes(table["operation"]), prepend=-1) != 0))
+    return pa.table(
+        {
+            "operation": table["operation"].take(pa.array(starts)),
+            "block": table["block"].take(pa.array(starts)),
+            "bin": pa.array(bins[starts].astype(np.int32)),
+            "count": pa.array(np.add.reduceat(table["count"].to_numpy(), starts)),
+        }
+    )
+
+
+def _codes(names: pa.ChunkedArray) -> NDArray[np.int64]:
+    codes: NDArray[np.int64] = names.combine_chunks().dictionary_encode().indices.to_numpy().astype(np.int64)
+    return codes
 
 
 def _blocks(table: pa.Table) -> Blocks:

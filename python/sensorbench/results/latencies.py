@@ -11,8 +11,10 @@ from sensorbench.results.reader import RunResult
 
 Floats = NDArray[np.float64]
 
-# Longer runs are summed up in blocks (`RunResult.latency_blocks`), so that time and memory do not grow with them.
+# Operations of longer runs are not looked at one by one, so that time and memory do not grow with them.
 MAX_HELD = 500_000
+# Latencies of longer runs are summed up in blocks (`RunResult.latency_blocks`): bins of 0.1% say as much of so many, in a fraction of the space.
+MAX_EXACT = 10_000
 
 
 def is_logged_whole(run: RunResult) -> bool:
@@ -23,6 +25,11 @@ def is_logged_whole(run: RunResult) -> bool:
 def is_held_whole(run: RunResult) -> bool:
     """Whether there is a record of every operation, and they are few enough to analyse each by itself."""
     return is_logged_whole(run) and run.operation_count <= MAX_HELD
+
+
+def is_exact(run: RunResult) -> bool:
+    """Whether figures are computed from each latency as it was recorded."""
+    return is_logged_whole(run) and run.operation_count <= MAX_EXACT
 
 
 def of_kind(table: pa.Table, phase: int, operation: int) -> pa.Table:
@@ -68,7 +75,7 @@ def weighted_latencies(run: RunResult, operation: str) -> tuple[Floats, Floats]:
     """All latencies (s) of one kind of operation and how often each was counted."""
     if run.block_sums is not None:
         histograms = run.block_sums.get(operation, [])
-    elif is_held_whole(run):
+    elif is_exact(run):
         latencies = logged_latencies(run, operation)[1]
         return latencies, np.ones(len(latencies))
     elif is_logged_whole(run):

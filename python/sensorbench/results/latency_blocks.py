@@ -82,18 +82,26 @@ def latency_blocks(rows: NumberedRows, phase: int, end: int | None = None) -> di
 
 
 def _histograms(blocks: NDArray[np.int64], nanoseconds: NDArray[np.int64]) -> list[tuple[Floats, Floats]]:
-    """For each block the latencies in seconds, each the middle of a bin, and how many are in it.
-
-    Bins are named by the power of two and the digits after the first one.
-    """
-    mantissa, power = np.frexp(nanoseconds.astype(np.float64))
-    digits = ((mantissa * 2 - 1) * (1 << _DIGITS)).astype(np.int64)
-    cells, counts = np.unique((blocks << 32) | (power.astype(np.int64) << _DIGITS) | digits, return_counts=True)
-    bins = cells & 0xFFFF_FFFF
-    middles_ns = np.ldexp((1 + ((bins & ((1 << _DIGITS) - 1)) + 0.5) / (1 << _DIGITS)) / 2, bins >> _DIGITS)
+    """For each block the latencies in seconds, each the middle of a bin, and how many are in it."""
+    cells, counts = np.unique((blocks << 32) | bins_of(nanoseconds), return_counts=True)
+    latencies_ns = middles_of(cells & 0xFFFF_FFFF)
     starts = np.flatnonzero(np.diff(cells >> 32, prepend=-1))
     ends = [*starts[1:].tolist(), len(cells)]
     return [
-        (middles_ns[start:end] / 1e9, counts[start:end].astype(np.float64))
+        (latencies_ns[start:end] / 1e9, counts[start:end].astype(np.float64))
         for start, end in zip(starts.tolist(), ends, strict=True)
     ]
+
+
+def bins_of(nanoseconds: NDArray[np.number]) -> NDArray[np.int64]:
+    """The bins of latencies, in their order: the power of two, and the digits after the first one. Shape as given."""
+    mantissa, power = np.frexp(nanoseconds.astype(np.float64))
+    digits = ((mantissa * 2 - 1) * (1 << _DIGITS)).astype(np.int64)
+    return (power.astype(np.int64) << _DIGITS) | digits
+
+
+def middles_of(bins: NDArray[np.int64]) -> Floats:
+    """The middles of bins in nanoseconds. Shape as given."""
+    digits = bins & ((1 << _DIGITS) - 1)
+    middles_ns: Floats = np.ldexp((1 + (digits + 0.5) / (1 << _DIGITS)) / 2, bins >> _DIGITS)
+    return middles_ns

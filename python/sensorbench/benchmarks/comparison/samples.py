@@ -7,8 +7,8 @@ import numpy as np
 from sensorbench.analysis.sample import Sample, automatic_block_length, blocks_of
 from sensorbench.benchmarks.comparison.units import UnitOf, each_run, units_of
 from sensorbench.results import RunResult
-from sensorbench.results.block_sums import Blocks, Floats
-from sensorbench.results.latencies import interval_histograms, is_held_whole, is_logged_whole, logged_latencies
+from sensorbench.results.block_sums import Blocks
+from sensorbench.results.latencies import interval_histograms, is_exact, is_logged_whole, logged_latencies
 
 
 def that_had(runs: Sequence[RunResult], operation: str) -> list[RunResult]:
@@ -19,7 +19,7 @@ def that_had(runs: Sequence[RunResult], operation: str) -> list[RunResult]:
 def sample_of(runs: Sequence[RunResult], operation: str, unit: UnitOf = each_run) -> Sample | None:
     """The latencies of one kind of operation over all runs that had it.
 
-    Of each operation where all were logged, in blocks where these are too many, else from the histograms of intervals.
+    Of each operation where all were logged, in blocks of runs where these are many, else from the histograms of intervals.
 
     Args:
         runs: the runs of a variant.
@@ -38,12 +38,8 @@ def sample_of(runs: Sequence[RunResult], operation: str, unit: UnitOf = each_run
     if all(of_run is not None for of_run in sums):
         kept = [(of_run or {}).get(operation, []) for of_run in sums]
         return Sample.of_histograms(kept, units=units) if all(kept) else None
-    if all(is_held_whole(run) for run in runs):
-        of_runs = [logged_latencies(run, operation)[1] for run in runs]
-        return Sample.of_runs(of_runs, units=units) if all(len(latencies) for latencies in of_runs) else None
-    if all(is_logged_whole(run) for run in runs):
-        return sample_of_blocks(runs, operation, units)
-    histograms = [interval_histograms(run, operation) for run in runs]
+    blocks_of_run = _blocks_of if all(is_logged_whole(run) for run in runs) else interval_histograms
+    histograms = [blocks_of_run(run, operation) for run in runs]
     return Sample.of_histograms(histograms, units=units) if all(histograms) else None
 
 
@@ -60,15 +56,18 @@ def block_sums_of(run: RunResult) -> dict[str, Blocks]:
         DamagedResultsError: the log is damaged.
 
     """
-    if not is_held_whole(run):
-        found = run.latency_blocks()
-        return {operation: blocks.joined(automatic_block_length(blocks.beginning)) for operation, blocks in found.items()}
-    logged = {operation: logged_latencies(run, operation)[1] for operation in run.manifest.operations}
-    return {operation: _blocks(latencies) for operation, latencies in logged.items() if len(latencies)}
+    sums = {operation: _blocks_of(run, operation) for operation in run.manifest.operations}
+    return {operation: blocks for operation, blocks in sums.items() if blocks}
 
 
-def _blocks(latencies: Floats) -> Blocks:
-    """Latencies in the order of time by block, each counted once."""
+def _blocks_of(run: RunResult, operation: str) -> Blocks:
+    """The latencies of one kind of operation of a run by block, each counted once where the run is short."""
+    if not is_exact(run):
+        found = run.latency_blocks().get(operation)
+        return found.joined(automatic_block_length(found.beginning)) if found else []
+    latencies = logged_latencies(run, operation)[1]
+    if not len(latencies):
+        return []
     ends = np.flatnonzero(np.diff(blocks_of(latencies))) + 1
     return [(values, np.ones(len(values))) for values in np.split(latencies, ends)]
 
