@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from sensorbench.benchmarks.comparison import done_in_s
 from sensorbench.claims import Evidence, Figure, NotMeasuredError, Quantity, RunValues
@@ -62,27 +64,37 @@ def _time_outs(evidence: Evidence, role: str, others: Sequence[str]) -> RunValue
 
 
 def _client_over_server(evidence: Evidence, role: str, _: Sequence[str]) -> RunValues | None:
-    """The median latency of the client over the one that the server itself counts (its coordinator, latest sample of each run)."""
-    ratios = []
+    """The median latency of the client over the one that the server itself counts (its coordinator, median of the samples of each run)."""
+    ratios: list[float | None] = []
+    has_sample = False
     for run in evidence.runs(role):
-        server_ms = _coordinator_write_ms(run)
+        server_s = coordinator_write_s(_status(run))
+        has_sample |= server_s is not None
         latencies = evidence.latencies(run, [WRITE])[0]
-        ratios.append(float(np.median(latencies)) * 1e3 / server_ms if server_ms and len(latencies) else None)
-    if not any(ratios):
+        ratios.append(float(np.median(latencies)) / server_s if server_s and len(latencies) else None)
+    if not has_sample:
         raise NotMeasuredError("runs were shorter than the second after which the server is polled")
+    if not any(ratios):
+        raise NotMeasuredError("the server counts latencies in ms, and the median of its own was below one")
     return evidence.by_run(ratios)
 
 
-def _coordinator_write_ms(run: RunResult) -> float | None:
-    table = run.table("status")
-    if table is None:
+def _status(run: RunResult) -> pa.Table | None:
+    return run.table("status")
+
+
+def coordinator_write_s(status: pa.Table | None) -> float | None:
+    """The median latency of writes as the server counts it, in s: in µs at servers of the lab, else in whole ms by table. None where nothing was reported."""
+    if status is None:
         return None
-    found = [
-        row["value"]
-        for row in table.to_pylist()
-        if row["name"].startswith("coordinator_write_latency.readings_") and row["name"].endswith(".p50th_ms")
-    ]
-    return float(np.median(found)) if found else None
+    for is_wanted, unit_s in (
+        (pc.ends_with(status["name"], "jmx.ClientRequest.Write.50thPercentile"), 1e-6),
+        (pc.match_substring_regex(status["name"], r"coordinator_write_latency\.readings_.*\.p50th_ms$"), 1e-3),
+    ):
+        found = status["value"].filter(is_wanted).to_numpy()
+        if len(found):
+            return float(np.median(found)) * unit_s
+    return None
 
 
 QUANTITIES: Mapping[str, Quantity] = {

@@ -22,6 +22,8 @@ final class Insight implements Runnable {
     private static final int BACKLOG = 50;
     private static final String METRICS = "org.apache.cassandra.metrics:type=";
     private static final ObjectName SERVICE = named("org.apache.cassandra.db:type=StorageService");
+    /** Latencies of writes that this node coordinates, in µs: the virtual tables of latencies have whole ms. */
+    private static final String WRITES = "ClientRequest,scope=Write,name=Latency";
     private static final String TABLES = "org.apache.cassandra.db:type=Tables,*";
     /** What is told of the tables, and the attribute that has it. */
     private static final Map<String, String> OF_TABLES = Map.of(
@@ -60,6 +62,9 @@ final class Insight implements Runnable {
         Map<String, Long> told = new TreeMap<>();
         told.put("jmx.StorageService.Tokens", (long) ((Collection<?>) beans.getAttribute(SERVICE, "Tokens")).size());
         told.put("jmx.Compaction.PendingTasks", number("Compaction,name=PendingTasks", "Value"));
+        if (beans.isRegistered(named(METRICS + WRITES))) {
+            told.put("jmx.ClientRequest.Write.50thPercentile", number(WRITES, "50thPercentile"));
+        }
         for (GarbageCollectorMXBean collector : ManagementFactory.getGarbageCollectorMXBeans()) {
             told.merge("jmx.GarbageCollector.CollectionTime", collector.getCollectionTime(), Long::sum);
         }
