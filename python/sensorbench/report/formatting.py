@@ -130,7 +130,7 @@ def capacity(found: StressCapacity, objective: StressObjective) -> str:
         low = f"; even {count(missed)} operations/s miss it" if missed is not None else ""
         return f"No rate was found that keeps {goal}{low}{unconfirmed}."
     if missed is None:
-        return f"At least {count(met)} operations/s keep {goal}; no rate was found that significantly does not{unconfirmed}."
+        return f"At least {count(met)} operations/s keep {goal}; no rate was found that significantly misses it{unconfirmed}."
     whose = ", where the client is the limit" if found.client_bound else ""
     return f"{count(met)} operations/s keep {goal}, {count(missed)} do not{whose}{unconfirmed}."
 

@@ -70,7 +70,7 @@ def retention_section(summary: ComparisonSummary, result: ComparisonResult) -> S
         _costs(summary),
         _latencies(summary),
         Text(
-            "An operation is during an action where both overlapped in time. Response times count from the intended start, so an operation that waited for an action is during it, too.",
+            "An operation counts as during an action where both overlapped in time. Response times count from the intended start, so an operation that waited for an action counts, too.",
             "note",
         ),
         Chart("retention-size", _drawn_sizes(sizes, actions, variants, last_s), "Size on disk over the run") if sizes else None,
