@@ -342,7 +342,7 @@ def test_rates(text: str, per_s: float) -> None:
 
 @pytest.mark.parametrize("text", ["", "-1", "0", "1/fortnight", "fast", "1/"])
 def test_rates_that_make_no_sense(text: str) -> None:
-    with pytest.raises(UsageError, match=r"--rate .*: expected how many a second"):
+    with pytest.raises(UsageError, match=r"--rate .*: expected a rate per second"):
         rate_per_s(text, "--rate")
 
 

@@ -254,4 +254,4 @@ def test_the_time_of_a_change_of_a_cluster_follows_from_its_options(cli: Cli, tm
     estimate = Estimate.model_validate_json(ended.out)
     # A measurement is 1,000 requests of a thread at 50 per second; 20 come before the change and 20 after it.
     assert estimate.time_s == 2 * (30 + 40 * 20 + 40)
-    assert any("20 s each at the rate" in note and "60 min more at most" in note for note in estimate.notes)
+    assert any("20 s each at the rate" in note and "at most 60 min more" in note for note in estimate.notes)

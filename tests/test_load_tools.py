@@ -212,7 +212,7 @@ def test_blocks_are_for_servers_whose_head_has_the_usual_length(instance: Instan
         "query.max-concurrency": "4",
     }
     assert dict(started_target("prometheus").with_options("load=blocks").server_settings)["out_of_order_time_window"] == "30d"
-    with pytest.raises(UsageError, match="lose, at its next start, all that is older than its blocks"):
+    with pytest.raises(UsageError, match="At its next start it would lose those that are older than its blocks"):
         started_target("prometheus", "load=blocks", server_settings={"storage.tsdb.min-block-duration": "1y"})
     instance.model_copy(update={"database": "prometheus"}).write()
     with pytest.raises(UsageError, match=r"load=blocks: the server keeps years.*sensorbench lab up prometheus --server-setting"):

@@ -501,7 +501,7 @@ def test_a_time_to_live_of_few_seconds_and_of_unknown_length_are_refused(cli: Cl
     closed = BY_WRITE.replace(
         'schedule = {{ rate = 100, arrival = "poisson" }}', "schedule = {{ concurrency = 1 }}\noperations = 10"
     )
-    for experiment, says in ((WITHOUT_ROLLUP, "expected at least 5 s"), (closed, "expected schedule.rate")):
+    for experiment, says in ((WITHOUT_ROLLUP, "Expected at least 5 s"), (closed, "expected schedule.rate")):
         file.write_text(experiment.format(targets=target), encoding="utf-8")
         ended = cli("run", file, "--out", tmp_path / "out", "--no-open")
         assert ended.exit_code == 2

@@ -326,7 +326,7 @@ def test_claims_about_widths_say_nothing_where_rows_are_alike(claim: Claim) -> N
 
     alike = said(4_000_000, 4_000_000)
     assert alike is not None
-    assert (alike.verdict, "no timeline is longer" in alike.reason) == ("below minimum scale", True)
+    assert (alike.verdict, "no row is wider than a timeline" in alike.reason) == ("below minimum scale", True)
     assert said(5_000_000, 20_000_000) is None
     unknown = below_scale(claim, evidence_of(claim.id, figures))
     assert unknown is not None

@@ -52,9 +52,10 @@ MAY_NEED_LOGS = ("claims", "published", "result.sections", "result.models", "res
 # Rankings of variants that did a prefix of the operations are of the operations that two have in common.
 _NEEDS_LOGS_BY_PREFIX = "result.rankings"
 _PREFIX = "prefix"
-# What explains a figure or a verdict that has a key of its own.
+# What explains a figure or a verdict that has a key of its own, and what it is called.
 _EXPLANATION = re.compile(
-    r"warnings\[.*\]\.(text|action)|claims\[.*\]\.(reason|requires\[\d+\])|.*\.client_bound|result\.sections\[.*\]\.text"
+    r"warnings\[.*\]\.(text|action)|claims\[.*\]\.(text|sentence|form|note|reason|requires\[\d+\])|.*\.(client_bound|why)"
+    r"|result\.sections\[.*\]\.(title|text|columns\[.*\]\.title)"
 )
 _NUMBER = re.compile(r"\d[\d,.]*")
 _NAMES = (("variant", "operation"), ("id",), ("name",), ("operation",), ("variant",), ("title",), ("kind", "variant"))

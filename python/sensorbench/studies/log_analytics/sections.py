@@ -220,7 +220,7 @@ def _best_and_worst(measured: Measured, what: str, operations: Sequence[str]) ->
         return None
     best, worst = known[0], known[-1]
     spread = f", {_times(worst[0] / best[0])} as long with {worst[1]}" if worst[1] != best[1] else ""
-    return f"{what} is fastest with {best[1]} ({_duration(best[0])}){spread}"
+    return f"{what} takes least time with {best[1]} ({_duration(best[0])}){spread}"
 
 
 def _lacking(measured: Measured) -> str:
