@@ -244,7 +244,7 @@ def test_region_servers_of_hbase_that_join_under_load_serve_requests(cli: Cli, g
     assert cli("bundle", grown, "--out", bundle).exit_code == 0
     verified = cli("verify", bundle, "--json")
     assert verified.exit_code == 0, verified.err
-    assert "where the data lay" in verified.json["unverified"]
+    assert "where the data were" in verified.json["unverified"]
     # No log is in it, and every figure follows all the same.
     index = read_index(bundle)
     assert (index.with_operations, index.unverifiable) == (False, [])
