@@ -195,10 +195,10 @@ def messages() -> list[Text]:
 
 def strings_of(source: str) -> Iterator[tuple[int, str]]:
     """The strings of a Python source and their lines, without docstrings and code."""
-    tree = ast.parse(source)
-    left_out = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
-    left_out |= {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
+    nodes = list(ast.walk(ast.parse(source)))
+    left_out = {id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
+    left_out |= {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    for node in nodes:
         if isinstance(node, ast.JoinedStr):
             yield node.lineno, "".join(str(part.value) if isinstance(part, ast.Constant) else "VALUE" for part in node.values)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in left_out:

@@ -280,6 +280,18 @@ def test_another_wording_is_no_difference_but_another_number_is(summary: dict[st
     assert found.path == "warnings[sqlite-star].text"
 
 
+@pytest.mark.parametrize("key", ["text", "note"])
+def test_a_claim_may_be_worded_otherwise_but_its_numbers_are_compared(summary: dict[str, Any], key: str) -> None:
+    def judged(words: str) -> ComparisonSummary:
+        first, *others = summary["claims"]
+        return ComparisonSummary.model_validate({**summary, "claims": [{**first, key: words}, *others]})
+
+    stored = judged("It takes 2 processors.")
+    assert differences(stored, judged("It takes 2 CPUs.")) == []
+    (found,) = differences(stored, judged("It takes 3 CPUs."))
+    assert found.path == f"claims[{summary['claims'][0]['id']}].{key}"
+
+
 def test_a_closed_loop_does_not_pass_for_an_open_one(same_twice: Path, tmp_path: Path) -> None:
     pace = {"arrival": "constant", "segments": [{"from_per_s": 1000.0}]}
 

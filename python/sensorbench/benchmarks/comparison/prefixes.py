@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from sensorbench.analysis.sample import Floats, Sample
-from sensorbench.benchmarks.comparison.samples import sample_of_blocks
+from sensorbench.benchmarks.comparison.samples import sample_before
 from sensorbench.benchmarks.comparison.units import UnitOf, each_run, units_of
 from sensorbench.results import ComparisonResult, RunResult
 from sensorbench.results.engine_plan import is_shared
@@ -66,7 +66,7 @@ def common_samples(
             return None
         # Of runs that ended by time, each has done the operations before a number.
         ends = [min(run.operation_count for run in pair) for pair in pairs]
-        samples = [sample_of_blocks([pair[side] for pair in pairs], operation, units, ends) for side in (0, 1)]
+        samples = [sample_before([pair[side] for pair in pairs], operation, units, ends) for side in (0, 1)]
         return (samples[0], samples[1]) if samples[0] is not None and samples[1] is not None else None
     kept: tuple[list[Floats], list[Floats]] = ([], [])
     for pair in pairs:

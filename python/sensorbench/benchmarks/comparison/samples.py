@@ -63,8 +63,7 @@ def block_sums_of(run: RunResult) -> dict[str, Blocks]:
 def _blocks_of(run: RunResult, operation: str) -> Blocks:
     """The latencies of one kind of operation of a run by block, each counted once where the run is short."""
     if not is_exact(run):
-        found = run.latency_blocks().get(operation)
-        return found.joined(automatic_block_length(found.beginning)) if found else []
+        return _summed_up(run, operation)
     latencies = logged_latencies(run, operation)[1]
     if not len(latencies):
         return []
@@ -72,21 +71,24 @@ def _blocks_of(run: RunResult, operation: str) -> Blocks:
     return [(values, np.ones(len(values))) for values in np.split(latencies, ends)]
 
 
-def sample_of_blocks(
-    runs: Sequence[RunResult], operation: str, units: Sequence[int], ends: Sequence[int | None] | None = None
-) -> Sample | None:
-    """The same of runs that are too long to hold each latency, in blocks that are nearly independent of one another.
+def _summed_up(run: RunResult, operation: str, end: int | None = None) -> Blocks:
+    """The same of a long run, in blocks that are nearly independent of one another; of the operations before a number, if there is one."""
+    found = run.latency_blocks(end).get(operation)
+    return found.joined(automatic_block_length(found.beginning)) if found else []
+
+
+def sample_before(runs: Sequence[RunResult], operation: str, units: Sequence[int], ends: Sequence[int]) -> Sample | None:
+    """The same sample of the first operations of long runs.
 
     Args:
         runs: runs of which every operation was logged.
         operation: the name of the kind of operation.
         units: of each run, what it is resampled as.
-        ends: of each run, the number of the first operation that is left out; None for all runs as a whole.
+        ends: of each run, the number of the first operation that is left out.
+
+    Returns:
+        None where some run has no latency.
 
     """
-    found = [run.latency_blocks(end).get(operation) for run, end in zip(runs, ends or [None] * len(runs), strict=True)]
-    known = [blocks for blocks in found if blocks is not None]
-    if len(known) < len(runs):
-        return None
-    histograms = [blocks.joined(automatic_block_length(blocks.beginning)) for blocks in known]
-    return Sample.of_histograms(histograms, units=units)
+    histograms = [_summed_up(run, operation, end) for run, end in zip(runs, ends, strict=True)]
+    return Sample.of_histograms(histograms, units=units) if all(histograms) else None

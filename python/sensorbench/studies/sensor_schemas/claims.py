@@ -65,15 +65,14 @@ def _time_outs(evidence: Evidence, role: str, others: Sequence[str]) -> RunValue
 
 def _client_over_server(evidence: Evidence, role: str, _: Sequence[str]) -> RunValues | None:
     """The median latency of the client over the one that the server itself counts (its coordinator, median of the samples of each run)."""
-    ratios: list[float | None] = []
-    has_sample = False
-    for run in evidence.runs(role):
-        server_s = coordinator_write_s(_status(run))
-        has_sample |= server_s is not None
+    runs = evidence.runs(role)
+    servers_s = [coordinator_write_s(_status(run)) for run in runs]
+    if all(server_s is None for server_s in servers_s):
+        raise NotMeasuredError("runs were shorter than the second after which the server is polled")
+    ratios = []
+    for run, server_s in zip(runs, servers_s, strict=True):
         latencies = evidence.latencies(run, [WRITE])[0]
         ratios.append(float(np.median(latencies)) / server_s if server_s and len(latencies) else None)
-    if not has_sample:
-        raise NotMeasuredError("runs were shorter than the second after which the server is polled")
     if not any(ratios):
         raise NotMeasuredError("the server counts latencies in ms, and the median of its own was below one")
     return evidence.by_run(ratios)
