@@ -181,7 +181,7 @@ def test_settings_of_prometheus_are_flags_and_a_window_that_is_not_too_long(sett
         (("up", "oracle"), "it can start mariadb, postgresql"),
         (("up", "postgresql", "--version", "9.0"), "expected one of 17.6, 18.0"),
         (("up", "redis", "--nodes", "3"), "redis is one server"),
-        (("up", "redis+cluster", "--nodes", "2"), "needs 3 masters"),
+        (("up", "redis+cluster", "--nodes", "2"), "needs at least 3 masters"),
         (("up", "redis", "--name", "No Name"), "expected small letters"),
         (("up", "redis", "--cpus", "4000"), "there is no CPU 4000"),
         (("up", "redis", "--memory", "lots"), "expected a size such as 512M"),
