@@ -163,7 +163,7 @@ def measure(name: str, entry: Entry, work: Path = WORK) -> Made | None:
     """Runs the command of an entry, or goes on with it; what it prints goes into a file beside the results.
 
     Returns:
-        How it was made, all runs together, which a file beside the results keeps until they are published; None where they were complete before, and
+        How it was made, all runs together, which a file beside the results keeps until they are published; None if they were complete before, and
         there is none.
 
     Raises:

@@ -170,7 +170,7 @@ pub struct Connection(DrivenConnection);
 /// A request that was not sent, and why.
 pub struct Unsent {
     pub error: DriverError,
-    /// The request, where nothing of it was written: it may go another way. None where the server may have seen some of it.
+    /// The request, where nothing of it was written: it may go another way. None if the server may have seen some of it.
     pub request: Option<Request<Full<Bytes>>>,
 }
 

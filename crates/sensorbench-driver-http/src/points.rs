@@ -291,7 +291,7 @@ impl Points {
         rows.reduce(|fewest, rows| Ok(fewest?.min(rows?))).expect("there is a field")
     }
 
-    /// The time of a row in the server's unit; None where it is the one at which the point is taken.
+    /// The time of a row in the server's unit; None if it is the one at which the point is taken.
     pub fn time<'a>(&self, value: impl Fn(usize) -> ValueRef<'a>) -> Result<Option<i64>, ConversionError> {
         Ok(match self.time {
             Time::Constant(time) => Some(time),
@@ -305,7 +305,7 @@ impl Points {
     }
 }
 
-/// Appends what `append` appends, and nothing where that fails.
+/// Appends what `append` appends, and nothing if that fails.
 pub fn all_or_nothing(
     data: &mut Vec<u8>,
     append: impl FnOnce(&mut Vec<u8>) -> Result<(), ConversionError>,

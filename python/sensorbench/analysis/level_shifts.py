@@ -101,7 +101,7 @@ def level_shifts(values: Floats, *, weights: Floats | None = None, seed: int = 0
 
 
 def variation_within(values: Floats, places: Sequence[int]) -> float | None:
-    """The coefficient of variation between the values of a history, within its levels; None where no level has three values.
+    """The coefficient of variation between the values of a history, within its levels; None if no level has three values.
 
     Args:
         values: figures above zero; shape (values,).

@@ -116,7 +116,7 @@ def _file_of(found: _Gathered) -> str:
 
 
 def _gather(path: Path, price: PricePerHour | None, *, verifies: bool) -> _Gathered:
-    """Reads a bundle. Raises FailedError where it is rejected."""
+    """Reads a bundle. Raises FailedError if it is rejected."""
     with tempfile.TemporaryDirectory(prefix="sensorbench-site-") as work:
         folder = Path(work)
         index, wrong = unpack(path, folder)

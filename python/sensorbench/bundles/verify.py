@@ -82,7 +82,7 @@ class Verification:
         checks: what was checked, in words.
         problems: what is wrong.
         unverified: what does not follow from what is in the bundle.
-        signer: who signed it; None where no signers were given, or it is not signed.
+        signer: who signed it; None if no signers were given, or it is not signed.
 
     """
 

@@ -66,7 +66,7 @@ class Entry(FileModel):
     facts: dict[str, Facts]
 
     def fact(self, axis: str, when: When) -> Fact | None:
-        """What is true of it on an axis; None where nothing is said."""
+        """What is true of it on an axis; None if nothing is said."""
         facts = self.facts[axis]
         return facts.today if when == "today" else facts.studied
 

@@ -112,7 +112,7 @@ def choice_of(name: str, text: str, machine: Machine) -> str:
 
 
 def data_bytes_of(given: Given) -> float | None:
-    """How many bytes of data were given as a need; None where that is a choice, such as `memory`, or nothing."""
+    """How many bytes of data were given as a need; None if that is a choice, such as `memory`, or nothing."""
     sizes = [text for text in given.get("data", ()) if text not in need_kinds()["data"].choices]
     return max((bytes_of(text, "--data") for text in sizes), default=None)
 

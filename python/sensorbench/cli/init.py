@@ -122,7 +122,7 @@ def init(
 
 
 def _requested_files() -> list[Path]:
-    """The files that the user names when asked. Raises UsageError where nobody can be asked."""
+    """The files that the user names when asked. Raises UsageError if nobody can be asked."""
     if not sys.stdin.isatty():
         raise UsageError("init: name CSV files, for example `sensorbench init readings.csv`")
     while True:

@@ -56,7 +56,7 @@ LivePort = Annotated[
 
 
 def live_port(live: bool, port: int | None) -> int | None:
-    """The port of the live page: 0 for a free one, None where no page was requested."""
+    """The port of the live page: 0 for a free one, None if no page was requested."""
     return port if port is not None else (0 if live else None)
 
 

@@ -7,9 +7,10 @@ import typer
 
 from sensorbench.app import reports
 from sensorbench.app.run import run_and_report
+from sensorbench.app.watch import live_page
 from sensorbench.benchmarks.replay import ReplayBenchmark, ReplayOptions, plan_replay
 from sensorbench.cli.model_options import takes
-from sensorbench.cli.options import Json, Metrics, NoOpen, Out
+from sensorbench.cli.options import Json, Live, LivePort, Metrics, NoOpen, Out, live_port
 from sensorbench.cli.output import printer
 from sensorbench.cli.printing import new_table, open_page
 from sensorbench.paths import new_results_folder
@@ -45,6 +46,8 @@ def replay(
     allow_writes: AllowWrites = False,
     compare_with: CompareWith = None,
     metrics: Metrics = None,
+    live: Live = False,
+    port: LivePort = None,
     out: Out = None,
     no_open: NoOpen = False,
     json: Json = False,
@@ -56,7 +59,8 @@ def replay(
             trace, target, options, folder, allow_writes=allow_writes, compare_with=compare_with, observers=watching
         )
         show = printer(_show, as_json=json)
-        _, page = run_and_report(ReplayBenchmark(), work, folder, reporter, reports.REPLAY.write, show)
+        with live_page(folder, live_port(live, port), reporter):
+            _, page = run_and_report(ReplayBenchmark(), work, folder, reporter, reports.REPLAY.write, show)
     open_page(page, no_open=no_open)
 
 

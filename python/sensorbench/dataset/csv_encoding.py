@@ -108,7 +108,7 @@ def _look_at_lines(chunk: bytes, first_number: int, seen: _Seen) -> None:
 
 
 def _western(file: Path, seen: _Seen) -> FoundEncoding:
-    """The western encoding, where the lines that are not UTF-8 look like it. Raises UsageError where they do not."""
+    """The western encoding, where the lines that are not UTF-8 look like it. Raises UsageError if they do not."""
     where = f"{file}, line {seen.first_line}"
     if seen.has_utf_8:
         raise UsageError(
@@ -133,7 +133,7 @@ def is_utf_8(encoding: str) -> bool:
 
 
 def check_encoding(encoding: str) -> str:
-    """The name of an encoding as it was given. Raises ValueError where there is none of this name, or it is none of text."""
+    """The name of an encoding as it was given. Raises ValueError if there is none of this name, or it is none of text."""
     try:
         codecs.lookup(encoding)
         "".encode(encoding)
@@ -149,7 +149,7 @@ def as_utf_8(file: Path, encoding: str) -> Iterator[Path]:
     """A file as UTF-8: itself, or a copy that is removed afterwards.
 
     Raises:
-        UsageError: where a byte is none of the encoding.
+        UsageError: if a byte is none of the encoding.
 
     """
     if is_utf_8(encoding):
@@ -167,7 +167,7 @@ def first_line(file: Path, encoding: str) -> str:
     """The first line of a file, without a byte order mark.
 
     Raises:
-        UsageError: where there is no such file, or a byte is none of the encoding.
+        UsageError: if there is no such file, or a byte is none of the encoding.
 
     """
     with _text_of(file, encoding) as source:

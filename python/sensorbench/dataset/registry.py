@@ -115,7 +115,7 @@ IMPORTERS = {
 
 
 def generator_of(name: str) -> Generator | None:
-    """The generator of a dataset, also of one whose name has parameters (`tsbs-cpu-only:hosts=10`); None where there is none.
+    """The generator of a dataset, also of one whose name has parameters (`tsbs-cpu-only:hosts=10`); None if there is none.
 
     Raises:
         UsageError: for parameters that the generator does not have.

@@ -58,7 +58,7 @@ class HistoryStore:
 
         Raises:
             UsageError: for a file that is not there, is no DuckDB database, is of a newer format, or has no ownership marker of ours.
-            FailedError: where another process has it open.
+            FailedError: if another process has it open.
 
         """
         if not path.exists():

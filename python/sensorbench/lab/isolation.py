@@ -58,7 +58,7 @@ def taken_clusters() -> set[int]:
 def entered(instance: Instance) -> Iterator[None]:
     """What this thread starts meanwhile lies in the namespace of an instance, which is made if none of its processes runs.
 
-    Raises FailedError where the machine does not permit that.
+    Raises FailedError if the machine does not permit that.
     """
     running = next((process for node in instance.all_processes if (process := node.find())), None)
     with contextlib.ExitStack() as stack:

@@ -121,7 +121,7 @@ def sweep_hosts(text: str, hosts: Sequence[Host]) -> None:
         hosts: those that it names, which are connected.
 
     Raises:
-        LostHostError: where one of them is lost again.
+        LostHostError: if one of them is lost again.
 
     """
     for host in hosts:

@@ -89,7 +89,7 @@ class BundleIndex(BaseModel):
 
 
 def check_bundle_is_free(path: Path, *, replace: bool) -> None:
-    """Raises UsageError unless there is nothing where a bundle is to be written, or, with `replace`, a bundle that sensorbench wrote."""
+    """Raises UsageError unless there is nothing if a bundle is to be written, or, with `replace`, a bundle that sensorbench wrote."""
     if path.suffix != BUNDLE_SUFFIX:
         raise UsageError(f"--out {path}: expected a file that ends with {BUNDLE_SUFFIX}")
     if path.is_dir() or not path.parent.is_dir():
@@ -146,7 +146,7 @@ def read_index(path: Path) -> BundleIndex:
 
 
 def read_entry(path: Path, name: str) -> bytes:
-    """The content of one entry. Raises UnreadableBundleError where there is none, or the file is none that can be opened safely."""
+    """The content of one entry. Raises UnreadableBundleError if there is none, or the file is none that can be opened safely."""
     with _opened(path) as archive:
         if name not in archive.namelist():
             raise UnreadableBundleError(f"{path}: it has no {name}, so it is no bundle of sensorbench")

@@ -54,7 +54,7 @@ def write_study_plan(folder: Path, plan: ElasticityStudyPlan) -> None:
 
 
 def read_study_plan(folder: Path) -> ElasticityStudyPlan | None:
-    """What a study in a folder measures; None where none was begun there. Raises DamagedResultsError."""
+    """What a study in a folder measures; None if none was begun there. Raises DamagedResultsError."""
     file = folder / STUDY_FILE
     if not is_stored(file):
         return None

@@ -179,7 +179,7 @@ class NumberedRows:
         return max((last + 1 for *_, last in self._places), default=0)
 
     def between(self, first: int, end: int) -> pa.Table | None:
-        """The rows whose numbers are at least `first` and below `end`, in the order of the files; None where there is none."""
+        """The rows whose numbers are at least `first` and below `end`, in the order of the files; None if there is none."""
         found = []
         for path, number, lowest, highest in self._places:
             if highest < first or lowest >= end:

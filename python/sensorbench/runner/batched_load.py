@@ -59,7 +59,7 @@ class BatchLoader:
     Args:
         targets: the variant's target, once for each writer.
         batches: how rows are handed over.
-        size: returns what the data take in bytes; None where the database does not tell.
+        size: returns what the data take in bytes; None if the database does not tell.
         note: called some times per second with the number of rows that are in; what it raises ends the load.
 
     """

@@ -166,7 +166,7 @@ def warn_of_generators(caveats: Caveats, all_totals: Iterable[RunTotals], varian
 
 
 def _max_s(values_ns: Iterable[int]) -> float | None:
-    """The greatest of some times, in s; None where there are none."""
+    """The greatest of some times, in s; None if there are none."""
     greatest_ns = max(values_ns, default=None)
     return None if greatest_ns is None else greatest_ns / 1e9
 
@@ -196,7 +196,7 @@ def _hidden(phases: list[PhaseFigures], timer_lag_ns: int) -> list[HiddenWait]:
 
 
 def warn_of_client(caveats: Caveats, facts: ClientHealth, variant: str = "") -> None:
-    """Adds what is to be minded of a client's health; `variant` is empty where there is only one."""
+    """Adds what is to be minded of a client's health; `variant` is empty if there is only one."""
     if facts.client_bound:
         caveats.add(
             "client-bound",

@@ -112,7 +112,7 @@ class BlockOptions(OptionModel):
 
     @property
     def blocks(self) -> PlannedBlocks | None:
-        """What was chosen; None where all servers are up. Raises UsageError for options that have no meaning then."""
+        """What was chosen; None if all servers are up. Raises UsageError for options that have no meaning then."""
         return self.over(one_at_a_time=False, repetitions_per_block=None, disk_reserve=None)
 
     def over(self, *, one_at_a_time: bool, repetitions_per_block: int | None, disk_reserve: int | None) -> PlannedBlocks | None:

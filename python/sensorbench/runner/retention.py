@@ -123,7 +123,7 @@ class AcceleratedTime:
         return self._start_us + math.floor(self._step_us * self._pace * operations)
 
     def next_action(self, operations: int) -> RetentionAction | None:
-        """The action that has to be done when so many operations have started; None where there is none. Of several, which came while another one
+        """The action that has to be done when so many operations have started; None if there is none. Of several, which came while another one
         went on, the last one does what all of them would.
         """
         time_us = self._floor(self.now_us(operations))

@@ -101,7 +101,7 @@ class LostServerDetector:
 
 
 def lost_generators(totals: RunTotals) -> str:
-    """Which load generators were lost, how, and what is not known of their operations; empty where none was."""
+    """Which load generators were lost, how, and what is not known of their operations; empty if none was."""
     return "; ".join(
         f"{generator.lost}; at least {generator.unknown:,} operations that it had started are unknown"
         for generator in totals.generators

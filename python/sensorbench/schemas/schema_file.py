@@ -69,8 +69,8 @@ class Encode(toml_file.FileModel):
 
 
 class LoadQueryEntry(toml_file.FileModel):
-    """How a table is filled: a query over the dataset, columns derived from its own, of equal rows one, the order of the rows, and how
-    they are encoded. `table` is its name where it is not that of the fill: several fills may go into one.
+    """How a table is loaded: a query over the dataset, columns derived from its own, of equal rows one, the order of the rows, and how
+    they are encoded. `table` is its name where it is not that of the load query: several load queries may load one table.
     """
 
     when: When = Field(default={}, description="Values of the schema's parameters for which this load query counts.")

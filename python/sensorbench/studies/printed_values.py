@@ -86,5 +86,5 @@ def in_our_unit(text: str, unit: str, factor: float | None = None) -> PrintedNum
 
 
 def shown_unit(unit: str) -> str:
-    """The paper's unit as it is shown; empty where there is none."""
+    """The paper's unit as it is shown; empty if there is none."""
     return "" if unit in _NO_UNITS else unit.removesuffix(" as printed").replace("h:mm:ss", "")

@@ -250,7 +250,7 @@ def _lifted(statement: str, dialect: Dialect, kind: TemplateKind) -> Lifted:
 
 
 def _without_sign(between: str, before: str) -> str | None:
-    """What stands before a number without the minus that belongs to it; None where there is none, or it takes something away."""
+    """What stands before a number without the minus that belongs to it; None if there is none, or it takes something away."""
     left = between.rstrip()
     if not left.endswith("-"):
         return None

@@ -139,7 +139,7 @@ pub fn marker_line(marker: &Marker) -> Vec<u8> {
     format!("{MARK_MEASUREMENT} {MARK_FIELD}=\"{text}\" 0\n").into_bytes()
 }
 
-/// The stretch of time that shares a shard, in seconds; None where the schema leaves it to the server.
+/// The stretch of time that shares a shard, in seconds; None if the schema leaves it to the server.
 pub fn shard_seconds(schema: &Schema) -> Result<Option<u64>, DriverError> {
     let create: Create = parse_part("create", &schema.create)?;
     let Some(text) = create.shard_duration else { return Ok(None) };

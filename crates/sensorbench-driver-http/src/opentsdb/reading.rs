@@ -62,7 +62,7 @@ enum Part {
 struct Downsampling {
     /// As OpenTSDB has it.
     text: String,
-    /// The stretches that have a value each; None where that is the whole question.
+    /// The stretches that have a value each; None if that is the whole question.
     step_ms: Option<i64>,
 }
 
@@ -166,7 +166,7 @@ impl PointsReading {
         Ok(Times { first: from, last: to - 1 })
     }
 
-    /// A name or a value of a tag as the server has it; None where nothing there can be of this name.
+    /// A name or a value of a tag as the server has it; None if nothing there can be of this name.
     fn text<'a>(&self, part: &'a Part, parameters: &'a [Value]) -> Result<Option<Cow<'a, str>>, DriverError> {
         let place = match part {
             Part::Literal(text) => return Ok(Some(Cow::Borrowed(text))),
@@ -180,7 +180,7 @@ impl PointsReading {
         tag(value, usize::MAX).map(Some).map_err(|error| self.refused(error.at("parameter", &self.parameters[place].name)))
     }
 
-    /// The question, as JSON; None where nothing can have what is asked for.
+    /// The question, as JSON; None if nothing can have what is asked for.
     fn request(&self, parameters: &[Value], times: Times) -> Result<Option<String>, DriverError> {
         let mut metric = self.prefix.clone();
         for (number, part) in self.metric.iter().enumerate() {

@@ -156,7 +156,7 @@ fn problem_of_read(statement: &str) -> Option<&'static str> {
     }
 }
 
-/// Database, where it is named, and name of the one table that a statement changes; None where its form does not tell.
+/// Database, where it is named, and name of the one table that a statement changes; None if its form does not tell.
 fn changed_table(statement: &str) -> Option<(Option<String>, String)> {
     let mut tokens = Tokens { rest: statement }.peekable();
     let Token::Word(verb) = tokens.next()? else { return None };

@@ -44,7 +44,7 @@ class BlockLog:
         return True
 
     def check_room(self, variant: Variant) -> None:
-        """Raises FailedError where a variant alone is known not to fit."""
+        """Raises FailedError if a variant alone is known not to fit."""
 
     def was_interrupted(self, block: PlannedBlock, variant: Variant) -> bool:
         """Whether a run of a variant was cut short, so that what it has written is not known."""
@@ -52,7 +52,7 @@ class BlockLog:
         return any(run.exists() and not is_complete(run) for run in runs)
 
     def loaded(self, block: PlannedBlock, variant: Variant, load: LoadReport | None) -> None:
-        """Notes how a variant was loaded, None where its data lay there."""
+        """Notes how a variant was loaded, None if its data lay there."""
 
     def saw(self, processes: Mapping[str, list[int]]) -> None:
         """Notes which servers were in the process table."""

@@ -108,7 +108,7 @@ def _setup_parts(executions: Sequence[CompleteExecution], setup_s: float) -> Set
 
 
 def _word(of_cell: Sequence[CompleteExecution], own: Sequence[CompleteExecution], name: str) -> WordFigures | None:
-    """The figures of a word; None where no execution has come to it.
+    """The figures of a word; None if no execution has come to it.
 
     Args:
         of_cell: all executions of the cell.

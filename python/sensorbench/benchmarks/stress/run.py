@@ -186,7 +186,7 @@ class StressBenchmark(Benchmark[StressPlan, StressManifest, StressWriter]):
         return running_servers([plan.work.variant], progress, pin=plan.load.pin)
 
     def check(self, plan: StressPlan, servers: Servers, owner: Owner) -> None:
-        """Raises UsageError where the target's namespace is refused."""
+        """Raises UsageError if the target's namespace is refused."""
         target = servers.at_their_urls([plan.work.variant])[0].engine_target()
         check_namespace(target, Claim(owner, plan.work.intent(target)))
 

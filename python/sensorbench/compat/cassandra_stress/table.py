@@ -78,7 +78,7 @@ class Table:
         return self.key + self.others
 
     def column(self, name: str) -> Column:
-        """The column of that name. Raises ValueError where there is none."""
+        """The column of that name. Raises ValueError if there is none."""
         found = next((column for column in self.columns if column.name == name), None)
         if found is None:
             raise ValueError(f"there is no column {name}; expected one of {', '.join(column.name for column in self.columns)}")

@@ -20,14 +20,14 @@ class Said:
 
     @property
     def text(self) -> str:
-        """The value as a text. Raises UsageError where it is none."""
+        """The value as a text. Raises UsageError if it is none."""
         if not isinstance(self.value, str):
             raise self.error("expected a single value")
         return self.value.strip()
 
     @property
     def members(self) -> "list[Said]":
-        """The members of a list. Raises UsageError where it is none; nothing said is an empty list."""
+        """The members of a list. Raises UsageError if it is none; nothing said is an empty list."""
         if self.value == "":
             return []
         if not isinstance(self.value, list):
@@ -36,7 +36,7 @@ class Said:
 
     @property
     def mapping(self) -> "dict[str, Said]":
-        """The values of a mapping by their keys. Raises UsageError where it is none; nothing said is an empty mapping."""
+        """The values of a mapping by their keys. Raises UsageError if it is none; nothing said is an empty mapping."""
         if self.value == "":
             return {}
         if not isinstance(self.value, dict):

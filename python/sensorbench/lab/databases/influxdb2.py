@@ -150,7 +150,7 @@ def _program(software: Path) -> Path:
 
 
 def _refusal(program: Path, user: ServerUser, flag: str, value: str) -> str:
-    """What the server says of a value that a flag does not take; empty where it takes it. It prints its settings, and starts nothing."""
+    """What the server says of a value that a flag does not take; empty if it takes it. It prints its settings, and starts nothing."""
     ended = call([program, "print-config", f"--{flag}={value}"], folder=Path("/"), user=user, environment={})
     if ended.returncode == 0:
         return ""
