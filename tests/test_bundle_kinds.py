@@ -1,4 +1,4 @@
-"""Bundles of results that are no comparisons: what follows from records is computed again, the rest is named."""
+"""Bundles of results that are not comparisons: what follows from records is computed again, the rest is named."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path

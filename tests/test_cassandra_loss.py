@@ -46,7 +46,7 @@ def cluster(lab_home: Path) -> Iterator[lab.Instance]:
 
 
 def test_levels_of_several_replicas_are_asked_of_data_alone(cli: Cli, cluster: lab.Instance, tmp_path: Path) -> None:
-    """The server's own tables have a copy on each node that is no replica of another."""
+    """The server's own tables have a copy on each node that is not a replica of another."""
     file = tmp_path / "experiment.toml"
     of_two = EXPERIMENT.replace("consistency=quorum", "consistency=two&namespace=sensorbench_two")
     for old, new in (

@@ -235,7 +235,7 @@ def test_results_whose_answers_differ_are_no_evidence(
 ) -> None:
     different = run.summary_at(study_folder).model_copy(update={"answers_equal": False})
     monkeypatch.setattr(run, "summary_at", lambda _: different)
-    with pytest.raises(FailedError, match="the answers differ, so this is no evidence"):
+    with pytest.raises(FailedError, match="the answers differ, so this is not evidence"):
         run.publish("small", study_folder, tmp_path)
     assert list(tmp_path.iterdir()) == []
 

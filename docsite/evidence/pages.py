@@ -50,7 +50,7 @@ _FIGURE = re.compile(
 _SECTION = re.compile(rf"^{HEADING}\n.*?(?=^## |\Z)", re.DOTALL | re.MULTILINE)
 # A cell of a table in a section of a study: `result.sections[TITLE].rows[WORD | WORD].COLUMN`, of the row that begins with these words.
 _CELL = re.compile(r"result\.sections\[(?P<section>[^]]+)\]\.rows\[(?P<row>[^]]+)\]\.(?P<column>.+)")
-# Names such as IOT-4 and versions in code are no figures; nor are links.
+# Names such as IOT-4 and versions in code are not figures; nor are links.
 _NO_PROSE = re.compile(r"```.*?```|`[^`\n]*`|\]\([^)]*\)|<!--.*?-->", re.DOTALL)
 _NUMBER = re.compile(r"(?<![\w.-])\d[\d,.]*(?:e[+-]?\d+)?(?![\w-])")
 
@@ -90,7 +90,7 @@ def published(folder: Path = FOLDER, entries: Entries | None = None) -> list[Pub
 def _summary(file: Path, index: BundleIndex) -> Summary[Any]:
     model = SUMMARY_BY_KIND.get(index.results)
     if model is None:
-        raise DamagedResultsError(file, f"{index.results!r} is no kind of results")
+        raise DamagedResultsError(file, f"{index.results!r} is not a kind of results")
     summary: Summary[Any] = model.model_validate_json(read_entry(file, f"{RESULTS_PART}/{SUMMARY_FILE}"))
     return summary
 

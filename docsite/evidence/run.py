@@ -1,6 +1,6 @@
 """Makes one bundle of evidence: `make evidence NAME=…`.
 
-The command of `evidence/evidence.toml` is run, or gone on with; its results become a bundle, which is verified, and pages are written from it.
+The command of `evidence/evidence.toml` is run or resumed; its results become a bundle, which is verified, and pages are written from it.
 What ends the terminal does not end the run: `nohup` is not needed. Only one runs at a time, since two would measure each other. It begins when the
 machine is idle, and counts the CPU time that others use meanwhile.
 """
@@ -64,7 +64,7 @@ def is_complete(results: Path, entry: Entry) -> bool:
 
 
 def is_begun(results: Path) -> bool:
-    """Whether results are there that can be gone on with."""
+    """Whether there are results that can be resumed."""
     return has_results(results) or read_study_plan(results) is not None
 
 
@@ -75,7 +75,7 @@ def measured_by(entry: Entry, results: Path) -> list[str]:
 
 
 def check_priority() -> None:
-    """Raises UsageError for a process that gives way to others: what it measures is no evidence."""
+    """Raises UsageError for a process that gives way to others: what it measures is not evidence."""
     if (niceness := os.nice(0)) > 0:
         raise UsageError(f"this process has niceness {niceness}, so that others slow it down; start it without nice")
 
@@ -205,7 +205,7 @@ def publish(name: str, results: Path, folder: Path = FOLDER) -> Path:
     """
     if read_study_plan(results) is None and summary_at(results).answers_equal is False:
         raise FailedError(
-            f"{results}: the answers differ, so this is no evidence; mend the cause, remove the folder, and run again"
+            f"{results}: the answers differ, so this is not evidence; mend the cause, remove the folder, and run again"
         )
     unfinished = results.parent / f"{name}{BUNDLE_SUFFIX}"
     bundle(results, unfinished, replace=unfinished.exists())

@@ -326,4 +326,4 @@ def read_interval_log(text: str) -> pa.RecordBatch:
     """An HdrHistogram interval log: tag, start_ns, length_ns, value_ns (list), count (list)."""
 
 def toml_lines(text: str) -> dict[str, int]:
-    """The line of every key by its path; raises UsageError(line, message) for a text that is no TOML."""
+    """The line of every key by its path; raises UsageError(line, message) for a text that is not TOML."""

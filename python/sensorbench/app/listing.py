@@ -312,7 +312,7 @@ def _sources(operations: Operations, name: str, dataset: str | None) -> list[Sho
 
 
 def _described(operations: Operations, source: str) -> str:
-    """A parameter source that is no query."""
+    """A parameter source that is not a query."""
     found = operations.parameter_source[source]
     if found.written:
         return f"parameters of an earlier {found.written.operation}, at least {found.written.window:,} operations old"

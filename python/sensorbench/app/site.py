@@ -73,7 +73,7 @@ def make_site(
         replace: whether a site that lies there may be written anew.
 
     Raises:
-        UsageError: something else lies in the folder, or a file is no bundle.
+        UsageError: something else lies in the folder, or a file is not a bundle.
         FailedError: a bundle is rejected; nothing is written.
 
     """

@@ -85,7 +85,7 @@ def _kind_of(path: Path) -> _Kind:
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError:
-        raise UsageError(f"{path}: expected {_expected()}; found a file that is no text") from None
+        raise UsageError(f"{path}: expected {_expected()}; found a file that is not text") from None
     if path.suffix != ".toml" and _is_of_ycsb(path):
         return _YCSB
     try:

@@ -47,7 +47,7 @@ _KEPT = re.compile(
 )
 _ANSWERS = re.compile(r"answers(-\d{6})?\.parquet")
 _LOGS = re.compile(r"operations(-\d{6})?\.parquet|history\.jsonl")
-# Of variants what their folders say stands in the summary of the whole; and what databases have themselves is no result.
+# Of variants what their folders say stands in the summary of the whole; and what databases have themselves is not a result.
 _NOT_AGAIN = re.compile(r"(.*/)?experiments/[^/]+/summary\.json|(.*/)?data/.*")
 _TEXTS = {".json", ".jsonl"}
 _USER_INFO = re.compile(r"(?<=://)[^/@\s\"'<>]+@")

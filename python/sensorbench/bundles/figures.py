@@ -13,7 +13,7 @@ from sensorbench.results.summary.envelope import Summary
 # Sums of floating-point numbers differ in their last digits by the order of their terms.
 TOLERANCE = 1e-6
 
-# What is copied of other files in summaries of kinds that are no comparisons, in the words of their keys; all else of `result` is computed.
+# What is copied of other files in summaries of kinds that are not comparisons, in the words of their keys; all else of `result` is computed.
 _COPIED = (
     "result.plan",
     "result.workload",

@@ -71,7 +71,7 @@ def need_kinds() -> dict[str, NeedKind]:
 
 
 def needs_of(given: Given, wishes: Sequence[str], machine: Machine) -> list[Need]:
-    """The needs that were given; those among `wishes` are no musts. Raises UsageError."""
+    """The needs that were given; those among `wishes` are optional. Raises UsageError."""
     for name in wishes:
         if name not in given:
             raise UsageError(f"--wish {name}: expected one of the needs that are given: {', '.join(given) or 'there are none'}")

@@ -44,7 +44,7 @@ class Expression:
         """The expression of a text.
 
         Raises:
-            ValueError: if it is no formula over figures; the message says what was found.
+            ValueError: if it is not a formula over figures; the message says what was found.
 
         """
         figures: list[Figure] = []
@@ -59,7 +59,7 @@ class Expression:
         try:
             tree = ast.parse(formula.strip(), mode="eval").body
         except SyntaxError as error:
-            raise ValueError(f"{text!r} is no formula over figures such as 'latency(sql, get_range)'") from error
+            raise ValueError(f"{text!r} is not a formula over figures such as 'latency(sql, get_range)'") from error
         _check(tree, len(figures), text)
         if not figures:
             raise ValueError(f"{text!r} names no figure such as 'latency(sql, get_range)'")

@@ -38,7 +38,7 @@ class RunValues:
 
     @classmethod
     def exactly(cls, value: float) -> "RunValues":
-        """A figure that is no measurement, and varies with nothing."""
+        """A figure that is not a measurement, and varies with nothing."""
         return cls({0: value}, "exact", 0.0)
 
 

@@ -84,7 +84,7 @@ class BaseRule(toml_file.FileModel):
         """The rule for each combination of `for_each`, with the names filled in.
 
         Raises:
-            ValueError: if what comes out is no formula.
+            ValueError: if what comes out is not a formula.
 
         """
         if not self.for_each:

@@ -110,7 +110,7 @@ def choose(
     wish: Annotated[
         list[str] | None,
         typer.Option(
-            "--wish", help="A need that counts, but is no must: --wish licence. May be given several times.", show_default=False
+            "--wish", help="A need that counts, but is optional: --wish licence. May be given several times.", show_default=False
         ),
     ] = None,
     as_studied: Annotated[

@@ -14,7 +14,7 @@ Yes = Annotated[bool, typer.Option("--yes", help="Do not prompt; needed where th
 def confirm(what: str, *, yes: bool) -> None:
     """Asks whether something may be done. `what` says it, with what it is done to, as the beginning of a question: "remove a and b".
 
-    Raises UsageError if standard input is no terminal and --yes was not given, typer.Abort (exit code 1) when the answer is no.
+    Raises UsageError if standard input is not a terminal and --yes was not given, typer.Abort (exit code 1) when the answer is no.
     """
     if yes:
         return

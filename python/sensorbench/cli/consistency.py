@@ -39,7 +39,7 @@ def check(
     ] = "0",
     json: Json = False,
 ) -> None:
-    """Check a history of reads and writes. Exit code 0 whatever is found, but for what --fail-on names; 2 when the file is no history."""
+    """Check a history of reads and writes. Exit code 0 whatever is found, but for what --fail-on names; 2 when the file is not a history."""
     failing = parse_findings(fail_on)
     checked = guarantees.check(guarantees.widened(read_history(history), _bound_ns(clock_bound)))
     if json:

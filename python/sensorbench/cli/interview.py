@@ -9,7 +9,7 @@ from sensorbench.catalog import YES, Given, Machine, NeedKind, choice_of, need_k
 from sensorbench.errors import UsageError
 from sensorbench.progress import error_console
 
-# Behind an answer: it counts, but is no must.
+# Behind an answer: it counts, but is optional.
 _OPTIONAL_MARK = "?"
 _YES = {"y", "yes"}
 _NO = {"n", "no", "-"}

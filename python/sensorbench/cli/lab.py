@@ -225,7 +225,7 @@ def down(
         return
     found = lab.sizes()
     for folder in lab.foreign():
-        error_console().print(f"{folder} stays: it is no instance of the lab", highlight=False, markup=False)
+        error_console().print(f"{folder} stays: it is not an instance of the lab", highlight=False, markup=False)
     if found:
         named = ", ".join(f"{name} ({formatting.size(size)})" for name, size in found.items())
         confirm(f"end these instances and remove all their data: {named}", yes=yes)

@@ -47,7 +47,7 @@ class _Commands(LazyGroup):
         "set-rate": ("stress:set_rate", "Change the rate of a stress run that goes on; it holds until the step ends."),
         "tune": (
             "tune:tune",
-            "Search better settings for a server or an embedded database, and confirm what was found: it may be no gain.",
+            "Search better settings for a server or an embedded database, and confirm what was found: it may not be a gain.",
         ),
         "elasticity": ("elasticity:app", "What it costs when a loaded cluster changes, and when it is stable again."),
         "consistency": ("consistency:app", "What a database gave its clients: stale reads, lost writes, values never written."),

@@ -61,7 +61,7 @@ def live_port(live: bool, port: int | None) -> int | None:
 
 
 def require_out(resume: bool, out: Path | None) -> None:
-    """Raises UsageError for --resume without the folder that is gone on with."""
+    """Raises UsageError for --resume without a results folder."""
     if resume and out is None:
         raise UsageError("--resume: name the folder of the results to continue with --out")
 

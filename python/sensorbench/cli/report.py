@@ -59,7 +59,7 @@ _PRINTS: dict[str, Callable[[Any, Path], None]] = {
     "factors": print_factors,
     "mapreduce": print_mapreduce,
 }
-# Other kinds are refused as what is no comparison.
+# Other kinds are refused as what is not a comparison.
 _WITH_CLAIMS = {"factors", "mapreduce", COMPARISON}
 
 

@@ -67,7 +67,7 @@ def capacity(
 
 @dataclass(frozen=True)
 class _Work:
-    """What both commands have of options that are no part of the benchmark."""
+    """What both commands have of options that are not part of the benchmark."""
 
     folder: Path
     fail_on: list[str] | None

@@ -42,7 +42,7 @@ def tune(
     no_open: NoOpen = False,
     json: Json = False,
 ) -> None:
-    """Search better settings for a server or an embedded database, and confirm what was found: it may be no gain."""
+    """Search better settings for a server or an embedded database, and confirm what was found: it may not be a gain."""
     if find_spec("optuna") is None:
         raise UsageError(
             "tune needs optuna, which is not installed: run `make setup` in the checkout, or .uv/bin/uv pip install 'optuna>=4'"

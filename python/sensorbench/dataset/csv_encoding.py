@@ -25,7 +25,7 @@ _MARKS = (
 )
 # So many lines that are not UTF-8 are looked at.
 _MAX_LINES = 1000
-# Bytes that are no text in the western encoding: controls, and those that it leaves undefined.
+# Bytes that are not text in the western encoding: controls, and those that it leaves undefined.
 _NOT_WESTERN = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f\x81\x8d\x8f\x90\x9d]")
 _CELL = re.compile(rb"[^,;\t|\"\r\n]*[\x80-\xff][^,;\t|\"\r\n]*")
 _WORD = re.compile(rb"[A-Za-z\x80-\xff]{3,}")
@@ -54,7 +54,7 @@ def find_encoding(file: Path) -> FoundEncoding:
     """The encoding of a file of text.
 
     Raises:
-        UsageError: for a file that is no text, and for one whose encoding cannot be decided.
+        UsageError: for a file that is not text, and for one whose encoding cannot be decided.
 
     """
     try:

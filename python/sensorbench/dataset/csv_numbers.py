@@ -25,7 +25,7 @@ class NumberFormat:
     def sql(self, text: str) -> str:
         """The number in a cell, or null if it holds none. `text` is SQL.
 
-        A cell that has the sign between thousands in another place is no number: it could be the decimal sign. So it is with a
+        A cell that has the sign between thousands in another place is not a number: it could be the decimal sign. So it is with a
         point where decimals have a comma.
         """
         plain = f"TRY_CAST({text} AS DOUBLE)"

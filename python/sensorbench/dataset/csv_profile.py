@@ -83,7 +83,7 @@ def look_at(files: Sequence[Path], wanted: Wanted) -> CsvProfile:
         wanted: what the user says of them.
 
     Raises:
-        UsageError: for files that are no CSV, that differ in their columns, or in which no time or no value is found.
+        UsageError: for files that are not CSV, that differ in their columns, or in which no time or no value is found.
 
     """
     encoding, notes = _encoding(files, wanted)

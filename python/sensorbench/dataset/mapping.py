@@ -100,7 +100,7 @@ _DATE_AND_TIME = 'for example columns = ["date", "time"], format = "%d.%m.%Y %H:
 
 
 def _of_parts(columns: list[str]) -> str:
-    """The time that year, month and the others make; null if one is no whole number, or there is no such date."""
+    """The time that year, month and the others make; null if one is not a whole number, or there is no such date."""
     numbers = [f"TRY_CAST({quoted(column)} AS DOUBLE)" for column in columns]
     # A cast to whole numbers would round: hour 3.5 is none.
     whole = [f"CASE WHEN {number} = trunc({number}) THEN TRY_CAST({number} AS BIGINT) END" for number in numbers]

@@ -79,7 +79,7 @@ class Dump:
         return self._bytes.read_bytes
 
     def pages(self) -> Iterator[Page]:
-        """Every whole page. Raises UsageError for what is no dump."""
+        """Every whole page. Raises UsageError for what is not a dump."""
         for data in self._bytes:
             self._parse(data)
             yield from self._done

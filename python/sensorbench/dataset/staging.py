@@ -72,7 +72,7 @@ class Staging(Intake):
         return [name for (name,) in self.connection.sql(query, params={"missing": missing}).fetchall()]
 
     def add_wide(self, rows: Rows, file_number: int, columns: dict[str, Series], time_sql: str, missing: list[str]) -> None:
-        """Adds the readings of a file with one column a sensor. Empty cells, NaN and those in `missing` are no readings."""
+        """Adds the readings of a file with one column a sensor. Empty cells, NaN and those in `missing` are not readings."""
         for column in columns:
             self.check_numbers(rows, column, missing)
         if columns:

@@ -194,7 +194,7 @@ def parse_parameters(name: str) -> TsbsParameters:
         elif has_churn and key == "period" and (period := parse_length(value)) is not None:
             values[field] = period
         else:
-            raise UsageError(f"dataset {name}: {entry!r} is no parameter; {expected}")
+            raise UsageError(f"dataset {name}: {entry!r} is not a parameter; {expected}")
     if "period" in values and "churn" not in values:
         raise UsageError(f"dataset {name}: period says when hosts are replaced, and no share is: give churn, too; {expected}")
     parameters = TsbsParameters(**values)  # type: ignore[arg-type]  # Each key has the type that its branch gave it.

@@ -57,7 +57,7 @@ class HistoryStore:
             mode: whether results are added.
 
         Raises:
-            UsageError: for a file that is not there, is no DuckDB database, is of a newer format, or has no ownership marker of ours.
+            UsageError: for a file that is not there, is not a DuckDB database, is of a newer format, or has no ownership marker of ours.
             FailedError: if another process has it open.
 
         """

@@ -37,7 +37,7 @@ _LOGGERS = ("distributed", "tornado", "asyncio")
 class HostPool:
     """Hosts that a command uses: none is reached before the context begins, and nothing of it is left there when it ends.
 
-    Where they are no workers of a cluster that runs already, a scheduler is started here and a process on each host. These know one another by a certificate
+    Where they are not workers of a cluster that runs already, a scheduler is started here and a process on each host. These know one another by a certificate
     that is made for this command.
     """
 

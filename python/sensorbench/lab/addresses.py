@@ -80,7 +80,7 @@ def free_port(host: str, port: int, other_ports: Sequence[int], taken: Sequence[
     near = (candidate for candidate in range(port, port + _NEAR) if candidate not in taken)
     found = next((candidate for candidate in near if is_free_at(host, candidate)), None)
     if found is None:
-        raise FailedError(f"no port from {port} to {port + _NEAR - 1} is free at {host}, or it is no address of this machine")
+        raise FailedError(f"no port from {port} to {port + _NEAR - 1} is free at {host}, or it is not an address of this machine")
     return found
 
 

@@ -204,7 +204,7 @@ def add_nodes(name: str, count: int, report: Report | None = None, *, hosts: str
         The new nodes. Where one does not come up, none of them is left; those of a host that was lost meanwhile stay in the record.
 
     Raises:
-        UsageError: for what is no cluster.
+        UsageError: for what is not a cluster.
         FailedError: if an address is taken, or a node does not come up.
         LostHostError: if a host of the cluster cannot be reached.
 
@@ -558,7 +558,7 @@ def server_process(instance: Instance, node: Node) -> WatchedProcess | None:
 
 
 def instance_at(url: str) -> Instance | None:
-    """The instance whose server a target's URL names by an address of its own; None when it is no server of the lab."""
+    """The instance whose server a target's URL names by an address of its own; None when it is not a server of the lab."""
     named = set(url.partition("://")[2].partition("?")[0].partition("/")[0].split(","))
     # Instances that started with the data of a kept one have its addresses.
     others = (instance for instance in sound_instances() if instance.state != "kept")

@@ -30,7 +30,7 @@ _COMMANDS = "-command"
 _log = logging.getLogger(__name__)
 
 
-# What began a benchmark where it was no command line of ours.
+# What began a benchmark where it was not a command line of ours.
 _CALL: ContextVar[list[str] | None] = ContextVar("call", default=None)
 
 

@@ -133,7 +133,7 @@ def _places(places: Sequence[str]) -> str:
 
 
 def _listed(tables: Sequence[PublishedTable]) -> Details | None:
-    """What is no measurement, as a list with reasons."""
+    """What is not a measurement, as a list with reasons."""
     cells = [(table, cell) for table in tables for cell in table.cells]
     if not cells:
         return None

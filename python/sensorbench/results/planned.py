@@ -211,7 +211,7 @@ class SearchedSetting(SummaryPart):
     high: int | float | None = None
     step: int | float | None = None
     log: bool = False
-    line: str = Field(default="", description="How it is written where it is no line of the server's file.")
+    line: str = Field(default="", description="How it is written where it is not a line of the server's file.")
     unit: str = ""
     durability: bool = Field(default=False, description="It trades durability for speed; the first of its values is the safest.")
 

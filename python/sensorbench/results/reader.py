@@ -359,7 +359,7 @@ def read_comparison(folder: Path) -> ComparisonResult:
     variants = [variant.id for variant in manifest.variants]
     # Results may come from somebody else: nothing outside of their folder is read.
     if odd := next((variant for variant in variants if "/" in variant or variant in {"", ".", ".."}), None):
-        raise DamagedResultsError(folder / MANIFEST_FILE, f"variants: {odd!r} is no name of a folder")
+        raise DamagedResultsError(folder / MANIFEST_FILE, f"variants: {odd!r} is not a name of a folder")
     runs, left_out = {}, {}
     for variant in variants:
         runs[variant], left_out[variant] = _runs(folder, variant)
@@ -440,7 +440,7 @@ def read_manifest(folder: Path, model: type[Manifest]) -> Manifest:
     path = folder / (MANIFEST_FILE if (folder / MANIFEST_FILE).exists() else SERIES_FILE)
     found, kind, expected = content.get("format", 0), kind_in(content), model.model_fields["kind"].default
     if not isinstance(found, int):
-        raise DamagedResultsError(path, f"format: {found!r} is no number")
+        raise DamagedResultsError(path, f"format: {found!r} is not a number")
     if found > FORMAT:
         raise UsageError(f"{path}: written by a newer version of sensorbench (format {found}); this one reads {FORMAT}")
     if kind != expected:

@@ -68,7 +68,7 @@ class BatchLoader:
     batches: WriteBatches
     size: Callable[[], int | None]
     note: Callable[[int], None]
-    # Of the first table: measuring the size before it is no part of the load.
+    # Of the first table: measuring the size before it is not part of the load.
     _start_s: float | None = None
     _rows: int = 0
     _planned_rows: int = 0

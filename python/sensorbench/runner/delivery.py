@@ -215,12 +215,12 @@ def _churn(
     ]
     if churn.parameter not in integers:
         raise UsageError(
-            f"workload.delivery.churn.parameter: {churn.parameter!r} is no integer that identifies a series of {name}; "
+            f"workload.delivery.churn.parameter: {churn.parameter!r} is not an integer that identifies a series of {name}; "
             f"expected {' or '.join(integers) or 'an operation that has one'}"
         )
     if operation.time not in times:
         raise UsageError(
-            f"workload.delivery.churn: the times of {name} are no numbers that are used once each, so that they have no periods"
+            f"workload.delivery.churn: the times of {name} are not numbers that are used once each, so that they have no periods"
         )
     import pyarrow.compute as pc
 

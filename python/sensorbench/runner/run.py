@@ -186,7 +186,7 @@ def run_to_end(
     tables: Sequence[pa.RecordBatchReader] = (),
     on_segment: "Callable[[Run, Segment], None]" = _nothing,
 ) -> tuple[Run, RunTotals]:
-    """Runs a plan that is no measurement of its own, or a very short one: nothing is watched or written. What was recorded is given to
+    """Runs a plan that is not a measurement of its own, or a very short one: nothing is watched or written. What was recorded is given to
     `on_segment` piece by piece. Returns the run, which is over, and what was counted.
     """
     run = target.run(as_json(plan), tables)

@@ -90,7 +90,7 @@ def accelerated(comparison: Comparison) -> Comparison:
     ]
     if not found:
         raise UsageError(
-            f"workload.retention: the times of {retained_write(comparison)} are no numbers that all series have in common and that are used once "
+            f"workload.retention: the times of {retained_write(comparison)} are not numbers that all series have in common and that are used once "
             "each, so that they cannot go on faster"
         )
     ((name, source),) = found
@@ -153,7 +153,7 @@ def checked_retention(comparison: Comparison, variant: Variant) -> list[DriverSt
     for name, length in (("keep", retention.keep), ("every", retention.every)):
         if microseconds(length) % statements.unit_us:
             raise UsageError(
-                f"workload.retention.{name}: readings of {variant.id} expire by {declared.unit}, of which {length} is no multiple"
+                f"workload.retention.{name}: readings of {variant.id} expire by {declared.unit}, of which {length} is not a multiple"
             )
     if retention.rollup is not None and statements.interval_us not in {None, microseconds(retention.rollup.interval)}:
         raise UsageError(

@@ -71,7 +71,7 @@ def chosen_batches(spec: "VariantSpec", key: str, text: str) -> tuple[WriteBatch
         text: a number above zero, or `recommended`.
 
     Raises:
-        UsageError: for what is no number, and where no recommendation is known.
+        UsageError: for what is not a number, and where no recommendation is known.
 
     """
     known = _known_of(spec)

@@ -275,7 +275,7 @@ class Schema:
             operations: a file of operations.
             names: those that are used.
             columns: of each table, as `loaded_columns` gives them.
-            more: statements that are no operations; they are checked, too.
+            more: statements that are not operations; they are checked, too.
             retains: whether it has what retention creates.
 
         Raises:
@@ -475,7 +475,7 @@ class Schema:
     def _parameter(self, name: str, path: str) -> ParameterValue:
         if name not in self.parameters:
             known = ", ".join(self.parameters) or "the schema has none"
-            raise self.error(path, f"${{{name}}} is no parameter of the schema; expected one of: {known}")
+            raise self.error(path, f"${{{name}}} is not a parameter of the schema; expected one of: {known}")
         return self.parameters[name]
 
 

@@ -17,7 +17,7 @@ ParameterValue = str | int | float | bool
 PLACE = r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)\}"
 # In the names of tables that are alike, and in statements: the number of one of them.
 TABLE = "{table}"
-# What `to_write` says of the tables, where it is no operation.
+# What `to_write` says of the tables, where it is not an operation.
 CREATE = "create"
 Promises = Literal[
     "quorums",

@@ -166,7 +166,7 @@ class PlacedRow:
 
     @property
     def value(self) -> float | None:
-        """Its number in our unit; None for what is no number."""
+        """Its number in our unit; None for what is not a number."""
         found = in_our_unit(self.printed.value, self.printed.unit, self.cell.factor)
         return found.value
 

@@ -52,7 +52,7 @@ class _Comparisons:
         )
 
     def interval(self, expression: Expression) -> Interval | None:
-        """The interval of a formula over figures that were measured; the rows that an operation gives are no measurement with one."""
+        """The interval of a formula over figures that were measured; the rows that an operation gives are not a measurement with one."""
         if any(figure.quantity == ROWS for figure in expression.figures):
             return None
         (first, *others) = expression.figures

@@ -52,7 +52,7 @@ class Entry:
 
 @dataclass
 class Skipped:
-    """How many entries of a log were no statements, counted by its reader."""
+    """How many entries of a log were not statements, counted by its reader."""
 
     entries: int = 0
 

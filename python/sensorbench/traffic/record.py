@@ -59,7 +59,7 @@ def recordable(target: str, *, allow_settings: bool = False) -> Recorder:
         )
     if not allow_settings:
         raise UsageError(
-            f"{_shown(target)}: it is no server of the lab, and recording changes settings of its log; allow that with --allow-settings: they are put "
+            f"{_shown(target)}: it is not a server of the lab, and recording changes settings of its log; allow that with --allow-settings: they are put "
             "back afterwards. Or have it write a log, and make a trace of it with `sensorbench traffic import`"
         )
     return Recorder(_shown(target), partial(_BY_URL[scheme], target))

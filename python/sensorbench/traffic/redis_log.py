@@ -126,7 +126,7 @@ def read_resp(path: Path, skipped: Skipped) -> Iterator[Entry]:
 def _time_us(path: Path, start: int, line: bytes) -> int:
     seconds, _, fraction = line[len(_TIME) :].strip().partition(b".")
     if not seconds.isdigit() or not (fraction.isdigit() or not fraction):
-        raise UsageError(f"{path}: byte {start}: {_text(line.strip())!r} is no time; expected #TS: and seconds since 1970")
+        raise UsageError(f"{path}: byte {start}: {_text(line.strip())!r} is not a time; expected #TS: and seconds since 1970")
     return int(seconds) * 1_000_000 + int(fraction[:6].ljust(6, b"0"))
 
 

@@ -77,7 +77,7 @@ class Trace(_Part):
     started: datetime | None = Field(default=None, description="When the first statement arrived.")
     statements: int | None = None
     sessions: int | None = None
-    skipped: int = Field(default=0, description="Log entries that are no statements.")
+    skipped: int = Field(default=0, description="Log entries that are not statements.")
     anonymised: bool = False
     templates: list[Template]
 

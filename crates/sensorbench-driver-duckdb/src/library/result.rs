@@ -186,7 +186,7 @@ pub struct Column<'a> {
 impl<'a> Column<'a> {
     /// The value in a row.
     ///
-    /// Panics when there is no such row, and when a text is no UTF-8, which DuckDB rules out.
+    /// Panics when there is no such row, and when a text is not UTF-8, which DuckDB rules out.
     #[inline]
     pub fn value(&self, row: usize) -> ValueRef<'a> {
         assert!(row < self.rows, "a row of the chunk");

@@ -151,7 +151,7 @@ impl PointsReading {
         let time = |place: usize| match parameters[place].as_ref() {
             ValueRef::Timestamp(time) => Ok(time.div_euclid(UNIT_US) + i64::from(time.rem_euclid(UNIT_US) != 0)),
             other => {
-                Err(self.refused(ConversionError(format!("{other} is no time")).at("parameter", &self.parameters[place].name)))
+                Err(self.refused(ConversionError(format!("{other} is not a time")).at("parameter", &self.parameters[place].name)))
             }
         };
         let (first, last) = TIMES_MS;
@@ -221,7 +221,7 @@ impl PointsReading {
             return Ok(());
         }
         let message = format!(
-            "the server's stretches of {step} ms begin at multiples of it since 1970; from {} ms until before {} ms are no whole ones",
+            "the server's stretches of {step} ms begin at multiples of it since 1970; from {} ms until before {} ms are not whole ones",
             times.first,
             times.last + 1
         );
@@ -396,7 +396,7 @@ mod tests {
         assert_eq!(request["queries"][0]["downsample"], json!("1h-count"));
         assert_eq!(request["queries"][0]["filters"][0]["groupBy"], json!(true));
         let uneven = hours.call(&parameters("", DAY_MS * 1000, (DAY_MS + 1_800_000) * 1000)).unwrap_err().to_string();
-        assert!(uneven.contains("are no whole ones"), "{uneven}");
+        assert!(uneven.contains("are not whole ones"), "{uneven}");
         let peak = json!({"metric": "t.value", "downsample": "all-max", "from": ":from", "to": ":to", "row": row});
         let request = sent(&reading(peak).unwrap(), &parameters("", DAY_MS * 1000 + 1, DAY_MS * 1000 + 9_000_000)).unwrap();
         assert_eq!(request["queries"][0]["downsample"], json!("0all-max"));

@@ -111,7 +111,7 @@ class _Current:
 
 
 class LogOfBlocks(BlockLog):
-    """Blocks of which each is one variant's. Those that are over stay so when results are gone on with."""
+    """Blocks of which each is one variant's. Those that are over stay so when results are resumed."""
 
     def __init__(
         self,
@@ -136,7 +136,7 @@ class LogOfBlocks(BlockLog):
         self._prepared_bytes = {
             variant.id: sum(table.bytes for table in tables[variant.id]) for variant in unfinished if lies_here(variant)
         }
-        # Results that are gone on with have the same conditions in all of their blocks.
+        # Resumed results have the same conditions in all of their blocks.
         self._data = writer.manifest.plan.data_between_blocks or data_between_blocks(
             unfinished, tables, comparison.estimate, planned, free_room(writer.folder)[0]
         )

@@ -78,7 +78,7 @@ def _level(variant: VariantManifest, settings: Mapping[str, str], operations: li
 
 
 def _replicas(level: str, replication: int) -> str:
-    """How many replicas a level is, so that `quorum` and `all` of one copy are the same; the level itself where that is no number."""
+    """How many replicas a level is, so that `quorum` and `all` of one copy are the same; the level itself where that is not a number."""
     try:
         return str(replicas_of(level, replication))
     except ValueError:

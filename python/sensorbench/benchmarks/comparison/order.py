@@ -218,5 +218,5 @@ class EventOrder:
         try:
             measure_stall(self._base, stall, self._writer, self._reporter)
         except FailedError as error:
-            # It shows how to measure, and is no part of the comparison, which is complete.
+            # It shows how to measure, and is not part of the comparison, which is complete.
             self._reporter.warn(f"coordinated omission could not be shown: {error}")

@@ -127,7 +127,7 @@ def _check_can_share(sound: ValidatedComparison) -> None:
         check_can_share_operations(comparison.generators, planned)
 
 
-# What must be the same in results that are gone on with.
+# What must be the same in resumed results.
 _SAME = ("name", "part", "dataset", "operations", "workload", "resources", "generators", "hosts", "one_at_a_time")
 
 

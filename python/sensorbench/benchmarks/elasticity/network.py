@@ -53,7 +53,7 @@ def slowed(host: str, how: str) -> Iterator[None]:
 def _require_loopback(host: str) -> None:
     if not is_loopback(host):
         raise FailedError(
-            f"{host} is no loopback address: its host would be cut off from the machine that should end that; expected hosts of this machine "
+            f"{host} is not a loopback address: its host would be cut off from the machine that should end that; expected hosts of this machine "
             "(local:N), or a fault of another kind"
         )
 

@@ -52,7 +52,7 @@ def _places(executions: Sequence[CompleteExecution]) -> list[tuple[str, int | No
 
 
 def _counted(executions: Sequence[CompleteExecution]) -> list[CompleteExecution]:
-    """Those that are no warm-up: all but the first, unless there is no other."""
+    """Those that are not a warm-up: all but the first, unless there is no other."""
     return [execution for execution in executions if execution.execution != FIRST] or list(executions)
 
 

@@ -130,7 +130,7 @@ class _ConnectedStress:
             "operations": requested["operations"],
             "order": requested.get("order", "random"),
             "parameter_sources": requested.get("parameter_sources", []),
-            # Trials of a search at the same rate are no trials of the same moments.
+            # Trials of a search at the same rate are not trials of the same moments.
             "seed": self.work.seed + number - 1,
             "phases": phases,
             "concurrency": self.load.concurrency,

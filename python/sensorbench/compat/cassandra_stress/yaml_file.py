@@ -50,11 +50,11 @@ class Said:
 
 
 def read_yaml(path: Path) -> Said:
-    """What a file says. Raises UsageError for one that cannot be read or is no YAML."""
+    """What a file says. Raises UsageError for one that cannot be read or is not YAML."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is no UTF-8"
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise UsageError(f"{path}: {reason}") from None
     try:
         node = yaml.compose(text, Loader=yaml.SafeLoader)

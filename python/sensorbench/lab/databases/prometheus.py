@@ -69,7 +69,7 @@ class Prometheus(LabDatabase):
         place.user.owns(place.data)
 
     def command(self, place: Place) -> list[str | Path]:
-        """The server with its flags, and a file with the one setting that is no flag; nothing is scraped."""
+        """The server with its flags, and a file with the one setting that is not a flag; nothing is scraped."""
         settings = {**_DEFAULTS, **place.instance.settings}
         window = settings.pop(LATE_WINDOW)
         file = place.write_secret("prometheus.yml", f"storage:\n  tsdb:\n    {LATE_WINDOW}: {window}\n")

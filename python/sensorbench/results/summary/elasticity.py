@@ -164,7 +164,7 @@ class Transition(SummaryPart):
 
     @property
     def moved_nothing(self) -> bool:
-        """Whether nodes joined and got no data: that is no growth of the cluster."""
+        """Whether nodes joined and got no data: that is not growth of the cluster."""
         return self.data is not None and bool(self.data.without_data)
 
 

@@ -24,7 +24,7 @@ class FreshnessFigures(SummaryPart):
     failed: int = Field(description="Markers whose write failed, or had an unknown outcome; they are not among the others.")
     late: int = Field(
         description="Markers that were written later than intended by more than the time between two, since all that may be watched at a time were. They began "
-        "when another one was found, and so are no fair sample."
+        "when another one was found, and so are not a fair sample."
     )
     reads: int
     failed_reads: int

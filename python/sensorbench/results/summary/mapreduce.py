@@ -134,6 +134,6 @@ class MapReduceFigures(SummaryPart):
 
 
 class MapReduceSummary(Summary[MapReduceFigures]):
-    """`summary.json` of the MapReduce study. Its systems are no variants: each is executed with several numbers of workers."""
+    """`summary.json` of the MapReduce study. Its systems are not variants: each is executed with several numbers of workers."""
 
     kind: Literal["mapreduce"] = "mapreduce"

@@ -155,7 +155,7 @@ class SharedRun(EngineRun):
         self._each(lambda generator: generator.stop(cancels=False))
 
     def cancel(self) -> None:
-        """Ends the operations in flight, too; what is lost is no matter then."""
+        """Ends the operations in flight, too; what is lost does not matter then."""
         self._each(lambda generator: generator.stop(cancels=True), raises=False)
 
     def end(self) -> "tuple[Segment, str]":

@@ -47,7 +47,7 @@ const STALE_VIEWS: &str = "\
 const FIRST_PAUSE: Duration = Duration::from_millis(2);
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 
-/// For how long a removal waits for readers to end. Whoever reads longer is no query of ours that is just ending.
+/// For how long a removal waits for readers to end. Whoever reads longer is not a query of ours that is just ending.
 const LONGEST_READ: Duration = Duration::from_secs(30);
 
 /// Waits until the write-ahead logs of the namespace are applied.
