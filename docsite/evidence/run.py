@@ -205,7 +205,7 @@ def publish(name: str, results: Path, folder: Path = FOLDER) -> Path:
     """
     if read_study_plan(results) is None and summary_at(results).answers_equal is False:
         raise FailedError(
-            f"{results}: the answers differ, so this is not evidence; mend the cause, remove the folder, and run again"
+            f"{results}: the answers differ, so this is not evidence; fix the cause, remove the folder, and run again"
         )
     unfinished = results.parent / f"{name}{BUNDLE_SUFFIX}"
     bundle(results, unfinished, replace=unfinished.exists())

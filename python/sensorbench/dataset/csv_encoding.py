@@ -112,7 +112,7 @@ def _western(file: Path, seen: _Seen) -> FoundEncoding:
     where = f"{file}, line {seen.first_line}"
     if seen.has_utf_8:
         raise UsageError(
-            f"{where}: not UTF-8, though other lines are: the file mixes encodings; mend the line, or {NAME_IT}, which is then taken for all"
+            f"{where}: not UTF-8, though other lines are: the file mixes encodings; fix the line, or {NAME_IT}, which is then taken for all"
         )
     if any(_NOT_WESTERN.search(line) for line in seen.lines):
         raise UsageError(f"{where}: neither UTF-8 nor Windows-1252 (Latin-1); if it is text, {NAME_IT}")

@@ -31,7 +31,7 @@ _GONE_WITHIN_S = 10.0
 
 
 def missing() -> str | None:
-    """What is missing here to make a namespace, and how that is mended; None when nothing is."""
+    """What is missing here to make a namespace, and how to install it; None when nothing is."""
     capabilities = int(re.findall(r"^CapEff:\s*([0-9a-f]+)", _STATUS.read_text(encoding="ascii"), re.MULTILINE)[0], 16)
     if not all(capabilities >> number & 1 for number in _NEEDED):
         return (

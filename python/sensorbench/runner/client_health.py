@@ -215,7 +215,7 @@ def warn_of_client(caveats: Caveats, facts: ClientHealth, variant: str = "") -> 
         caveats.add(
             "errors",
             f"{facts.errors:,} operations failed; the first: {facts.error_kinds[0].first_message}",
-            "Mend the cause; figures are of the other operations only.",
+            "Fix the cause; figures are of the other operations only.",
             variant,
         )
     if facts.timeouts:
@@ -255,7 +255,7 @@ def _add_failed(caveats: Caveats, result: ComparisonResult) -> None:
     """Variants that were left out of work that went on without them."""
     for variant, failure in result.failures.items():
         text = f"It failed at {failure.step}: {failure.cause}."
-        caveats.add("failed", text, "Go on with --resume when the cause is mended.", variant)
+        caveats.add("failed", text, "Go on with --resume when the cause is fixed.", variant)
 
 
 def _add_general(caveats: Caveats, result: ComparisonResult) -> None:

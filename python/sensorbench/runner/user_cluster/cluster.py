@@ -257,7 +257,7 @@ class UserCluster:
             problems.append(message_of(error))
         if problems:
             raise ClusterLostError(
-                f"not everything is as it was: {'; '.join(problems)}. What the nodes had is in {self._saved_file.path}; mend them, and the next run "
+                f"not everything is as it was: {'; '.join(problems)}. What the nodes had is in {self._saved_file.path}; fix them, and the next run "
                 f"with {self.path} puts it back first"
             )
 

@@ -55,7 +55,7 @@ pub async fn catch_up(client: &Client, place: &str, namespace: &str) -> Result<(
     let refused = |error| errors::statement_error(place, error);
     // A view is refreshed when its table has what was written, and has a log of its own.
     for (query, what) in [
-        (BEHIND, "has stopped applying its write-ahead log; mend the cause, then ALTER TABLE … RESUME WAL"),
+        (BEHIND, "has stopped applying its write-ahead log; fix the cause, then ALTER TABLE … RESUME WAL"),
         (STALE_VIEWS, "no longer refreshes this view"),
         (BEHIND, "has stopped applying its write-ahead log"),
     ] {
