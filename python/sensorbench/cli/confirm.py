@@ -8,7 +8,7 @@ import typer
 from sensorbench.errors import UsageError
 from sensorbench.progress import error_console
 
-Yes = Annotated[bool, typer.Option("--yes", help="Do not prompt; needed where there is no terminal.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not prompt; required without a terminal.")]
 
 
 def confirm(what: str, *, yes: bool) -> None:

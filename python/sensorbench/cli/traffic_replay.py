@@ -24,7 +24,7 @@ AllowWrites = Annotated[
     bool,
     typer.Option(
         "--allow-writes",
-        help="Let statements that change data go wherever they say. You own that data, or may change it; there is no way back.",
+        help="Replay statements that change data, wherever they write. Use it only for data that you may change; there is no way back.",
     ),
 ]
 
@@ -32,7 +32,7 @@ CompareWith = Annotated[
     str | None,
     typer.Option(
         "--compare-with",
-        help="Replay at this target afterwards, too, and compare the answers; the data of both must be the same and stay so.",
+        help="Also replay at this target afterwards, and compare the answers; both must have the same data, which must not change.",
         show_default=False,
     ),
 ]
@@ -40,8 +40,8 @@ CompareWith = Annotated[
 
 @takes(ReplayOptions)
 def replay(
-    trace: Annotated[Path, typer.Argument(help="The folder of a trace.", show_default=False)],
-    target: Annotated[str, typer.Argument(help="lab:NAME or a URL, where the data of the trace are.", show_default=False)],
+    trace: Annotated[Path, typer.Argument(help="Folder of a trace.", show_default=False)],
+    target: Annotated[str, typer.Argument(help="lab:NAME or a URL; the target must have the data of the trace.", show_default=False)],
     options: ReplayOptions,
     allow_writes: AllowWrites = False,
     compare_with: CompareWith = None,

@@ -142,7 +142,7 @@ class ClusterChange(SummaryPart):
 class ElasticityWorkload(SummaryPart):
     """The load, and how long the parts of a transition are, in measurements where no unit is said; `executions` request sets are a measurement."""
 
-    requests_per_thread: int = Field(description="Requests of a set that each thread issues.")
+    requests_per_thread: int = Field(description="Requests per thread in each set.")
     threads_per_node: int
     executions: int
     rate_per_node: float | None = Field(description="Requests per second for each node in an open loop; null in a closed loop.")
@@ -157,7 +157,7 @@ class ElasticityWorkload(SummaryPart):
     )
     before: int
     after: int
-    max_s: float = Field(description="How long stability is waited for when the change is done.")
+    max_s: float = Field(description="How long to wait for stability after the change.")
     mix: dict[str, float]
     grows: bool = Field(description="Whether data and load grow with the nodes.")
     copies: int = Field(default=1, description="How often the dataset was loaded at the start, each time under new ids.")
@@ -440,9 +440,9 @@ class PlannedTsbs(SummaryPart):
 
     phase: Literal["load", "run"]
     use_case: str
-    scale: int = Field(description="How many hosts or trucks there are.")
+    scale: int = Field(description="Number of hosts or trucks.")
     timestamp_start: datetime
-    timestamp_end: datetime = Field(description="The end of the data, which they do not reach.")
+    timestamp_end: datetime = Field(description="End of the data (exclusive).")
     log_interval_s: float
     seed: int
     dataset: str = Field(description="Our name of the data.")

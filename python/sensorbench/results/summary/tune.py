@@ -51,7 +51,7 @@ class TuneFigures(SummaryPart):
     start: dict[str, str] = Field(description="The settings that count as the default; all others are left to the server.")
     seed: int
     budget: TuneBudget
-    pairs: int = Field(description="Pairs of runs, default and best, that confirm.")
+    pairs: int = Field(description="Pairs of runs (default and best) for the confirmation.")
     cluster: list[str] | None = Field(
         default=None, description="Nodes of a cluster of the user's; null if the lab started the servers."
     )
