@@ -325,5 +325,8 @@ def parameters(
 def read_interval_log(text: str) -> pa.RecordBatch:
     """An HdrHistogram interval log: tag, start_ns, length_ns, value_ns (list), count (list)."""
 
+def summed_interval_log(text: str) -> str:
+    """The same log with one line for each tag, which has all its intervals."""
+
 def toml_lines(text: str) -> dict[str, int]:
     """The line of every key by its path; raises UsageError(line, message) for a text that is not TOML."""
