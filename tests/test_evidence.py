@@ -221,7 +221,7 @@ def test_results_become_a_bundle_that_is_verified_and_small(
     assert run.measure("small", entry, work) is None
     made = Made(sha256="", took_s=12.5, load_before=0.1, load_after=1.9, cpus=2, others_cpu_s=0.5)
     (work / "small.made.json").write_text(made.model_dump_json(), encoding="utf-8")
-    assert run.measure("small", entry, work) == made
+    assert run.measure("small", entry, work) == made == run.how_made("small", work)
     # Another command, such as one with more parts, goes on, and how long both took counts.
     monkeypatch.setattr(run, "wait_until_idle", lambda: 0.3)
     monkeypatch.setattr(run, "run_counted", lambda *_: run.Ended(0, 2.0))
@@ -238,6 +238,12 @@ def test_results_whose_answers_differ_are_no_evidence(
     with pytest.raises(FailedError, match="the answers differ, so this is not evidence"):
         run.publish("small", study_folder, tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_was_not_measured_is_not_published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(run, "WORK", tmp_path)
+    assert run.main(["iot-embedded", run.AS_IS]) == 2
+    assert f"--as-is: {tmp_path / 'iot-embedded'} has no results" in capsys.readouterr().err
 
 
 def test_only_one_measures_at_a_time_and_not_with_low_priority(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
