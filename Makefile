@@ -94,8 +94,8 @@ format: setup ## put all sources into form
 bench: setup ## measure the client itself, with marks and beside the last time on such a machine (ARGS="--quick" for a look)
 	@$(PYTHON) -m benches.bench $(ARGS)
 
-evidence: setup ## measure one entry of evidence/evidence.toml and publish its bundle (NAME=iot-embedded); goes on where it was interrupted
-	@$(PYTHON) -m docsite.evidence.run $(or $(NAME),$(ARGS))
+evidence: setup ## measure one entry of evidence/evidence.toml and publish its bundle (NAME=iot-embedded); resumes; ARGS=--as-is publishes what is there
+	@$(PYTHON) -m docsite.evidence.run $(NAME) $(ARGS)
 
 evidence-pages: setup ## write tables of evidence in documents, and what recommendations go by, again
 	@$(PYTHON) -m docsite.evidence.pages

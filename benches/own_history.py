@@ -127,6 +127,6 @@ def _table(found: Iterable[HistorySeries]) -> Table:
 
 
 def commit_of(root: Path = ROOT) -> str:
-    """The commit that is checked out, with + where files are changed; empty where there is no repository."""
+    """The commit that is checked out, with + where files are changed; empty if there is no repository."""
     ended = subprocess.run(["git", "describe", "--always", "--dirty=+"], cwd=root, capture_output=True, text=True, check=False)
     return ended.stdout.strip() if ended.returncode == 0 else ""

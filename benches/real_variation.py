@@ -73,7 +73,7 @@ def real_noises(folder: Path = EVIDENCE) -> list[RealNoise]:
 
 
 def noises_of(bundle: Path) -> list[RealNoise]:
-    """The noise of a bundle, by metric; none where its runs are no repetitions of one another."""
+    """The noise of a bundle, by metric; none where its runs are not repetitions of one another."""
     with tempfile.TemporaryDirectory(prefix="sensorbench-variation-") as name:
         unpack(bundle, Path(name))
         return list(_noises(Path(name) / RESULTS_PART, bundle))
@@ -82,7 +82,7 @@ def noises_of(bundle: Path) -> list[RealNoise]:
 def _noises(results: Path, bundle: Path) -> Iterator[RealNoise]:
     cells: dict[tuple[Metric, Path, str], list[float]] = defaultdict(list)
     for run in runs_anywhere_below(results):
-        # Other kinds have runs beside one another that are no repetitions.
+        # Other kinds have runs beside one another that are not repetitions.
         if not _RUN.fullmatch(run.folder.name):
             continue
         for phase in run.manifest.measured:

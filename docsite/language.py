@@ -37,6 +37,9 @@ BANNED: dict[str, str] = {
     r"\b(?:tells? (?:them|\w+s) apart|tells? of)\b": "distinguishes, reports",
     r"\bnobody (?:knows|named|wrote|tells)\b": "it is unknown, the default",
     r"\bdata (?:lie|lay)\b": "data are",
+    r"\bmend(?:s|ed)?\b": "fix, repair",
+    # "There is no …" and comparisons are as they should be.
+    r"(?<!there )(?<!which )\b(?:is|are) no (?:bundle|number|parameter|file|folder|whole|database|target|query|text|time|UTF-8|JSON|CSV)s?\b": "is not a",
     r"\b(?:operations|requests|rows|readings|answers|reads|writes|values|bytes|statements) a second\b": "per second",
 }
 # Of a file's bytes, as tools print it: what users see cites papers, not files.

@@ -179,7 +179,7 @@ def problem(block: Block, printed: Printed) -> str | None:
 
 
 def matched(printed: Printed) -> list[str | None]:
-    """For each shown line the printed one of the same shape, in their order; None where there is none."""
+    """For each shown line the printed one of the same shape, in their order; None if there is none."""
     found: list[str | None] = []
     remaining = printed.lines
     for line in printed.command.shown:

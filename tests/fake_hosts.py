@@ -200,7 +200,7 @@ def _receive(stream: IO[bytes]) -> Any:
 def _serve() -> None:
     """Makes the calls that come, one after the other, until there are no more."""
     answers = os.fdopen(os.dup(1), "wb")
-    # What is printed is no answer.
+    # What is printed is not an answer.
     os.dup2(2, 1)
     know_fake_ring()
     kept: list[Any] = []

@@ -1,4 +1,4 @@
-"""Programs that tests need and that are no part of the package: taken from this machine, or from its package registry. No test goes without."""
+"""Programs that tests need and that are not part of the package: taken from this machine, or from its package registry. No test goes without."""
 
 import os
 import shutil

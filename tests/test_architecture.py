@@ -428,7 +428,7 @@ def test_public_functions_and_classes_say_what_they_are() -> None:
         ("class A:\n    'Says what it is.'\n    @property\n    def planted(self): pass", "A.planted"),
         ("class A:\n    'Says what it is.'\n    class Planted: pass", "A.Planted"),
         ("if 1:\n    def planted(): pass", "planted"),
-        ("X = '#'\ndef planted():\n    # a comment is no docstring\n    pass", "planted"),
+        ("X = '#'\ndef planted():\n    # a comment is not a docstring\n    pass", "planted"),
     ],
 )
 def test_what_does_not_say_what_it_is_is_found(source: str, name: str) -> None:

@@ -1,13 +1,18 @@
-"""Bundles of results that are no comparisons: what follows from records is computed again, the rest is named."""
+"""Bundles of results that are not comparisons: what follows from records is computed again, the rest is named."""
 
+import zipfile
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
+from sensorbench._engine import read_interval_log
 from sensorbench.app.bundle import verify
-from sensorbench.results.bundle import read_index
+from sensorbench.results.bundle import RESULTS_PART, read_index
+from sensorbench.results.writer import HISTOGRAM_FILE
 from sensorbench.studies import FACTOR_STUDIES
 from sensorbench.studies.factors import FactorStudy
 from tests.conftest import run_main
@@ -86,6 +91,28 @@ def test_a_bundle_of_a_kind_is_sound_and_names_what_was_measured_once(bundles: d
     assert not index.with_operations
     assert index.unverifiable == []
     assert not any(file.path.rpartition("/")[2].startswith("operations") for file in index.files)
+
+
+@pytest.mark.parametrize("kind", ["stress", "tune", "factors"])
+def test_histograms_of_whole_phases_are_summed_up(bundles: dict[str, Path], kind: str) -> None:
+    """Of each second they would take most of a bundle, and no figure follows from them."""
+    results = bundles[kind].parent / "out"
+    with zipfile.ZipFile(bundles[kind]) as bundle:
+        logs = {name: bundle.read(name).decode() for name in bundle.namelist() if name.endswith(HISTOGRAM_FILE)}
+    assert logs
+    for name, text in logs.items():
+        summed = read_interval_log(text)
+        whole = read_interval_log((results / name.removeprefix(f"{RESULTS_PART}/")).read_text(encoding="utf-8"))
+        assert sorted(summed["tag"].to_pylist()) == sorted(set(whole["tag"].to_pylist()))
+        assert counts_by_tag(summed) == counts_by_tag(whole)
+
+
+def counts_by_tag(log: pa.RecordBatch) -> dict[tuple[str, int], int]:
+    """How often each latency of a tag was counted."""
+    counts: Counter[tuple[str, int]] = Counter()
+    for row in log.to_pylist():
+        counts.update({(row["tag"], value): count for value, count in zip(row["value_ns"], row["count"], strict=True)})
+    return dict(counts)
 
 
 @pytest.mark.parametrize(("kind", "key"), [("tune", "value"), ("factors", "steps")])

@@ -104,7 +104,7 @@ def open_loop(open_loop_results: Path, tmp_path_factory: pytest.TempPathFactory)
 
 @pytest.fixture(scope="session")
 def same_twice(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The bundle of a comparison of a variant with itself, which was interrupted and gone on with."""
+    """The bundle of a comparison of a variant with itself, which was interrupted and resumed."""
     folder = tmp_path_factory.mktemp("same-twice")
     out = folder / "same-twice"
     (folder / "experiment.toml").write_text(CLOSED_LOOP.format(folder=folder), encoding="utf-8")
@@ -314,7 +314,7 @@ def test_a_warm_run_without_a_warmup_does_not_pass_for_cold(same_twice: Path, tm
 
 
 def test_honest_bundles_are_sound(open_loop: Path, same_twice: Path, study_folder: Path, cli: Cli, tmp_path: Path) -> None:
-    """At a rate; a variant against itself, interrupted and gone on with, with its files in the system's cache; a study."""
+    """At a rate; a variant against itself, interrupted and resumed, with its files in the system's cache; a study."""
     assert cli("bundle", study_folder, "--out", tmp_path / "study.sbz", "--with-operations").exit_code == 0
     for bundle in (open_loop, same_twice, tmp_path / "study.sbz"):
         ended = cli("verify", bundle, "--json")
@@ -465,8 +465,8 @@ def test_what_is_no_bundle_is_not_opened(cli: Cli, tmp_path: Path) -> None:
         pass
     for path, reason in (
         (bomb, "grows more than"),
-        (outside, "is no path inside"),
-        (windows, "is no path inside"),
+        (outside, "is not a path inside"),
+        (windows, "is not a path inside"),
         (link, "is a link"),
         (text, "cannot be read as a bundle"),
         (empty, "it has no bundle.json"),

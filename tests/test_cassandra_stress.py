@@ -131,7 +131,7 @@ def test_what_is_fixed_or_in_sequence() -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("zipf(1..10)", "is no distribution; expected one of EXP(min..max)"),
+        ("zipf(1..10)", "is not a distribution; expected one of EXP(min..max)"),
         ("uniform(1-10)", "expected UNIFORM(min..max)"),
         ("exp(10..1)", "10 is above 1"),
         ("extreme(1..10)", "expected EXTREME(min..max,shape)"),
@@ -139,7 +139,7 @@ def test_what_is_fixed_or_in_sequence() -> None:
         ("qextreme(1..10,1,2.5)", "quantas are a whole number"),
         ("gaussian(1..10,0)", "expected GAUSSIAN(min..max[,stdvrng])"),
         ("gaussian(1..10,5,0)", "the standard deviation must be above 0"),
-        ("fixed(x)", "expected FIXED(value) ('x' is no whole number)"),
+        ("fixed(x)", "expected FIXED(value) ('x' is not a whole number)"),
     ],
 )
 def test_what_is_no_distribution_is_refused(text: str, expected: str) -> None:
@@ -198,7 +198,7 @@ def test_placeholders_stand_for_columns(cql: str, statement: str, arguments: lis
         ("- name: time", "- name: times", "columnspec[2].name", "there is no column times; expected one of sensor, day, time"),
         ("cluster: uniform(2..6)", "cluster: uniform(0..6)", "line 27, columnspec[2].cluster", "expected at least 1"),
         ("cluster: uniform(2..6)", "clusters: uniform(2..6)", "line 27, columnspec[2].clusters", "expected one of name, size, population, cluster"),
-        ("size: fixed(12)", "size: 12", "line 22, columnspec[0].size", "is no distribution"),
+        ("size: fixed(12)", "size: 12", "line 22, columnspec[0].size", "is not a distribution"),
         ("size: fixed(12)", "size: fixed(12)\n    size: fixed(3)", "line 23, columnspec[0].size", "this key is there twice"),
         ("partitions: fixed(1)", "partitions: uniform(0..1)", "insert.partitions", "expected at least 1"),
         ("partitions: fixed(1)", "condition: IF note = NULL", "insert.condition", "this key is not supported; expected one of partitions, batchtype"),

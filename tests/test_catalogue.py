@@ -24,7 +24,7 @@ from sensorbench.results.sources import own_sources_of
 from tests.conftest import TEST_OWNER, Cli, server_url
 
 DRIVERS = {driver["name"]: driver for driver in json.loads(_engine.databases())}
-# It answers nothing, and is no database that anybody would choose.
+# It answers nothing, and is not a database that anybody would choose.
 NO_DATABASE = {"null"}
 NAMED_BY_THE_STUDIES = {
     "cassandra", "hbase", "mongodb", "riak", "scalaris", "voldemort", "redis", "redis-cluster", "mysql", "mariadb", "postgresql", "odbc",
@@ -73,9 +73,9 @@ def test_every_fact_has_a_source(cli: Cli) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
-        ('value = "availability"', 'value = "always"', "facts.partition.studied.value: 'always' is no word of this axis; expected one of availability"),
+        ('value = "availability"', 'value = "always"', "facts.partition.studied.value: 'always' is not a word of this axis; expected one of availability"),
         ('value = "availability"', 'value = ["availability", "consistency"]', "facts.partition.studied.value: expected one word, not 2"),
-        ('source = "elasticity: combined table"', 'source = "hearsay"', "facts.partition.studied.source: 'hearsay' is no source of facts as of studied"),
+        ('source = "elasticity: combined table"', 'source = "hearsay"', "facts.partition.studied.source: 'hearsay' is not a source of facts as of studied"),
         ('source = "elasticity: combined table"', 'source = ""', "facts.partition.studied.source: String should have at least 1 character"),
         ('value = "permissive", source = "licence", note = "Apache-2.0"', 'value = [], source = "licence"', "facts.licence.today.note: expected a note that says why"),
         ("[facts.maintenance]", "[facts.weather]", "facts.maintenance: this key is missing: say what is true today"),

@@ -65,7 +65,7 @@ def check(cli: Cli, folder: Path, *, experiment: str = EXPERIMENT, schema: str =
         ('database = "sqlite"', 'database = "fjall"', "my-schema.toml, line 1, database: this schema is for fjall, but the target is sqlite"),
         ("[operation.get_peak_data]", "[operation.get_peak]", "the operation get_peak_data is missing; the schema has get_peak"),
         ('database = "sqlite"', "database = sqlite", "my-schema.toml, line 1: "),
-        ("CREATE TABLE m", "CREATE TABLE ${name}", "${name} is no parameter of the schema"),
+        ("CREATE TABLE m", "CREATE TABLE ${name}", "${name} is not a parameter of the schema"),
     ],
 )  # fmt: skip
 def test_a_schema_that_cannot_be_used(cli: Cli, tmp_path: Path, old: str, new: str, expected: str) -> None:
@@ -81,7 +81,7 @@ def test_a_schema_that_cannot_be_used(cli: Cli, tmp_path: Path, old: str, new: s
         ("operations = 10", "operations = 10\nschedule = { in_flight = 2 }", "line 9, workload.schedule.in_flight: unknown key; it is called concurrency now"),
         ("operations = 10", "operations = 10\nwarm_up = 20", "experiment.toml, line 9, workload.warm_up: unknown key; it is called warmup now"),
         ("operations = 10", "operations = 10\nrepeat = 2", "experiment.toml, line 9, workload.repeat: unknown key; it is called repetitions now"),
-        ("operations = 10", "operations = 10\nwarmup = 20", "it is no number of operations any more (it is 20)"),
+        ("operations = 10", "operations = 10\nwarmup = 20", "it is not a number of operations any more (it is 20)"),
         ("operations = 10", 'operations = 10\nwarmup = "20"', "expected a length of time above zero such as 500ms, 30s, 5m or 8h"),
         # Keys that another file once had are unknown here as any other.
         ("operations = 10", "operations = 10\nvariants = 2", "experiment.toml, line 9, workload.variants: unknown key\n"),

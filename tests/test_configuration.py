@@ -13,7 +13,7 @@ from tests.conftest import SMALL, Cli
 from tests.test_conventions import LEAVES, keys_of
 
 ALONE = sorted({*COMMAND_LINE_ALONE, *(key for command in LEAVES.values() for option in command.params for key in keys_of(option) if is_command_lines_alone(key))})  # fmt: skip
-# What the program takes from the environment that is no option.
+# What the program takes from the environment that is not an option.
 VARIABLES = {"SENSORBENCH_CACHE", "SENSORBENCH_LAB", "SENSORBENCH_LAB_INSTANCE", "SENSORBENCH_LAB_SOFTWARE", "SENSORBENCH_TRACE",
              "SENSORBENCH_ODBC_MANAGER"}  # fmt: skip
 
@@ -183,7 +183,7 @@ def test_an_option_of_a_model_names_its_place(cli: Cli) -> None:
 
 
 def test_variables_of_options_are_their_own() -> None:
-    """No two commands share the variable of one of them, and none takes what is no option."""
+    """No two commands share the variable of one of them, and none takes what is not an option."""
     of_one: dict[str, tuple[str, str]] = {}
     for path, command in LEAVES.items():
         for option in command.params:

@@ -15,7 +15,7 @@ OF_PLAIN_VALUES = {
     "sensorbench-driver-cassandra/src/schema.rs": (1, "a word of a schema file, quoted"),
     "sensorbench-driver-cassandra/src/literals.rs": (1, "a recorded value, quoted"),
     "sensorbench-driver-cassandra/src/copy_file.rs": (1, "a number, with all its digits"),
-    "sensorbench-driver-cassandra/src/wire.rs": (2, "a type's name in CQL, written small; a text that is no number, quoted"),
+    "sensorbench-driver-cassandra/src/wire.rs": (2, "a type's name in CQL, written small; a text that is not a number, quoted"),
     "sensorbench-driver-hbase/src/table.rs": (2, "a unit, written small; a name of a schema file, quoted"),
     "sensorbench-driver-http/src/influxdb/mod.rs": (1, "a text of a schema file, quoted"),
     "sensorbench-driver-http/src/line.rs": (1, "a text, quoted"),

@@ -76,7 +76,7 @@ def test_what_moved_is_what_nodes_have_more_than_before() -> None:
 @pytest.mark.parametrize(
     ("joined", "is_empty"),
     [
-        # Empty regions are no data; nor is a ring's place without any.
+        # Empty regions are not data; nor is a ring's place without any.
         (told(data_parts=([6.0], [8.0]), table_bytes=([6.0], [0.0])), True),
         (told(data_parts=([6.0], [0.0])), True),
         (told(data_parts=([6.0], [1.0])), False),

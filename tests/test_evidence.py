@@ -110,8 +110,9 @@ def test_a_page_is_made_of_the_bundles_and_a_figure_that_none_has_is_found(bundl
         assert f" {verdict}" in counts
     for claim in bundle.summary.claims:
         assert claim.id in page
-    # The overview leaves out verdicts that no claim has.
-    assert not [part for part in bundle.verdicts.split(", ") if part.startswith("0 ")]
+    # The overview has no zeros, and leaves out no claim.
+    assert "0" not in bundle.verdicts
+    assert sum(int(count or 0) for count in bundle.verdicts) == len(bundle.summary.claims)
     # Planted: a figure in the tables, one in a sentence, one of a bundle that is not there, one that the bundle does not have, and other words.
     for old, new, said in (
         (f"Of its {len(bundle.summary.claims)}", "Of its 99", "not those of the bundles"),
@@ -171,6 +172,7 @@ def test_a_study_without_a_bundle_says_why(bundles: list[Published], known: Entr
     assert "**No evidence yet.** Nobody ran it." in page
     table = with_evidence("<!-- evidence: all -->\n<!-- end of evidence -->", bundles, AllMade(), known)
     assert "[small](evidence/small.sbz)" in table
+    assert "| measured | reproduced | partly reproduced | not reproduced | inconclusive | not tested | below minimum scale |" in table
     assert "| none yet. Nobody ran it. |" in table
 
 
@@ -219,7 +221,7 @@ def test_results_become_a_bundle_that_is_verified_and_small(
     assert run.measure("small", entry, work) is None
     made = Made(sha256="", took_s=12.5, load_before=0.1, load_after=1.9, cpus=2, others_cpu_s=0.5)
     (work / "small.made.json").write_text(made.model_dump_json(), encoding="utf-8")
-    assert run.measure("small", entry, work) == made
+    assert run.measure("small", entry, work) == made == run.how_made("small", work)
     # Another command, such as one with more parts, goes on, and how long both took counts.
     monkeypatch.setattr(run, "wait_until_idle", lambda: 0.3)
     monkeypatch.setattr(run, "run_counted", lambda *_: run.Ended(0, 2.0))
@@ -233,9 +235,15 @@ def test_results_whose_answers_differ_are_no_evidence(
 ) -> None:
     different = run.summary_at(study_folder).model_copy(update={"answers_equal": False})
     monkeypatch.setattr(run, "summary_at", lambda _: different)
-    with pytest.raises(FailedError, match="the answers differ, so this is no evidence"):
+    with pytest.raises(FailedError, match="the answers differ, so this is not evidence"):
         run.publish("small", study_folder, tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_was_not_measured_is_not_published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(run, "WORK", tmp_path)
+    assert run.main(["iot-embedded", run.AS_IS]) == 2
+    assert f"--as-is: {tmp_path / 'iot-embedded'} has no results" in capsys.readouterr().err
 
 
 def test_only_one_measures_at_a_time_and_not_with_low_priority(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -208,7 +208,7 @@ def test_machines_are_apart_unless_normalised(collected: HistoryResult, tmp_path
     assert [len(series.points) for series in apart] == [6, 6]
     assert len(together.points) == 12
     values = [point.value for point in together.points]
-    assert max(values) == pytest.approx(min(values)), "twice as slow on a machine that is twice as slow is no change"
+    assert max(values) == pytest.approx(min(values)), "twice as slow on a machine that is twice as slow is not a change"
 
 
 def test_figures_are_exported(cli: Cli, study_folder: Path, tmp_path: Path) -> None:
@@ -332,7 +332,7 @@ def test_our_own_benches_are_set_beside_the_last_time(tmp_path: Path) -> None:
     assert [row[0] for row in rows] == ["null_ops_per_s", "open_loop_p99_us timer"]
     assert rows[0][3] == "0.500"
     assert str(rows[0][4]).startswith("one, ")
-    # What another type of machine did last is no last time of this one, nor is what was measured at another time alone.
+    # What another type of machine did last is not a last time of this one, nor is what was measured at another time alone.
     other = own_result({**measured, "null_ops_per_s": 1e6}, quick=True, commit="other machine")
     keep_and_compare(other.model_copy(update={"machine": "another"}), store)
     third = keep_and_compare(own_result({"null_ops_per_s": 8e6}, quick=True, commit="three"), store)

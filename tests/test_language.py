@@ -38,11 +38,16 @@ def wrong(markdown: str) -> list[str]:
         "Variants take turns.",
         "the nodes were asked each second",
         "what nobody knows",
+        "The file is no bundle.",
     ],
 )
 def test_banned_words_are_found_in_text_tables_and_lists(phrase: str) -> None:
     for markdown in (f"A text: {phrase}", f"- {phrase}", f"| a | {phrase} |", f"> {phrase}"):
         assert len(wrong(markdown)) == 1, markdown
+
+
+def test_what_is_not_there_may_be_no_bundle() -> None:
+    assert wrong("There is no bundle, in which is no file.") == []
 
 
 def test_every_banned_word_has_a_better_one_that_is_not_banned() -> None:

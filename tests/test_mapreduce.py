@@ -184,7 +184,7 @@ def test_ctrl_c_leaves_what_was_measured_and_resume_goes_on(cli: Cli, tmp_path: 
     other = cli("study", "run", "mapreduce", *options, "--resume", "--word", "and", "--out", tmp_path / "out")
     assert (other.exit_code, "has other words; give the same options" in other.err) == (2, True), other.err
     done = read_mapreduce(tmp_path / "out").executions
-    # A budget that is over is no failure, and loses nothing.
+    # A budget that is over is not a failure, and loses nothing.
     late = cli("study", "run", "mapreduce", *options, "--resume", "--budget", "0.001s", "--out", tmp_path / "out")
     assert late.exit_code == 0, late.err
     assert "interrupted: the budget of 0.001 s is over before 2 nodes are measured; --resume goes on" in late.out

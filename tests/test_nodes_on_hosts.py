@@ -183,7 +183,7 @@ def test_a_signal_reaches_the_process_on_its_host(hosts: list[ProcessHost]) -> N
 
 def test_a_fault_that_a_host_does_not_permit_is_said_before_anything_is_done(hosts: list[ProcessHost]) -> None:
     for kind in ("partition", "slow-network"):
-        assert "192.0.2.7 is no loopback address" in str(hosts[0].call(faults.why_not, kind, "192.0.2.7", "1mbit"))
+        assert "192.0.2.7 is not a loopback address" in str(hosts[0].call(faults.why_not, kind, "192.0.2.7", "1mbit"))
     ring(1)
     lab.stop_node("ring", 1)
     with pytest.raises(FailedError, match="node 1 does not run"), faults.suffering("ring", 1, "slow-disk", "1M"):

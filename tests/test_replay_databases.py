@@ -255,7 +255,7 @@ def test_a_replay_at_cassandra_binds_values_and_keeps_levels_of_consistency(cli:
     assert [of[READ][name] for name in ("rows_compared", "rows_differ", "new_errors")] == [2, 1, 1]
     assert [of[all_types][name] for name in ("rows_compared", "rows_differ")] == [1, 0]
     page = (out / "report.html").read_text(encoding="utf-8")
-    assert "is no literal of the type bigint" in page
+    assert "is not a literal of the type bigint" in page
     assert "consistency level THREE" in page, "one node cannot answer at this level"
 
     change(target, "INSERT INTO somebody.t (k, v) VALUES (4, 41)")
@@ -286,9 +286,9 @@ def test_nothing_is_written_elsewhere_at_cassandra(cli: Cli, cassandra: Urls, tm
             "it names somebody.…",
         ),
         ("marker", "write", "DELETE FROM sensorbench WHERE id = 0 IF mark = $1", mine, "known as sensorbench's"),
-        ("emptied", "write", "TRUNCATE t", mine, "it is no INSERT, UPDATE, DELETE or BATCH"),
+        ("emptied", "write", "TRUNCATE t", mine, "it is not an INSERT, UPDATE, DELETE or BATCH"),
         ("two", "write", f"{INSERT.replace('$2', '1')}; {INSERT}", mine, "the server does not prepare it"),
-        ("disguised", "read", "DELETE FROM somebody.t WHERE k = $1", somebody, "it is no SELECT"),
+        ("disguised", "read", "DELETE FROM somebody.t WHERE k = $1", somebody, "it is not a SELECT"),
         (
             "begun",
             "begin",

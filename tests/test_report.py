@@ -129,7 +129,7 @@ def test_the_pages_of_all_kinds_say_the_command() -> None:
 
 
 def warning(variant: str, kind: str) -> Caveat:
-    return Caveat(kind=kind, text=f"{variant or 'It'} was {kind}.", action=f"Mend what is {kind}.", variant=variant)
+    return Caveat(kind=kind, text=f"{variant or 'It'} was {kind}.", action=f"Fix what is {kind}.", variant=variant)
 
 
 def test_warnings_are_at_the_top_and_those_of_a_kind_together(study_folder: Path, tmp_path: Path) -> None:

@@ -195,7 +195,7 @@ def test_times_go_on_by_the_span_also_where_readings_are_sent_again() -> None:
             {"retention": {"span": "30d", "keep": "7d", "every": "90m", "rollup": {"interval": "1h"}}},
             "every: expected a multiple of rollup.interval",
         ),
-        ({"retention": {"span": "30d", "keep": "7d", "rollup": {"interval": "7m"}}}, "a day is no multiple of 7m"),
+        ({"retention": {"span": "30d", "keep": "7d", "rollup": {"interval": "7m"}}}, "a day is not a multiple of 7m"),
         ({"retention": {"span": "30d", "keep": "7d", "rollup": {"interval": "1h", "lookback": "8d"}}}, "rollup.lookback"),
         ({"retention": {"span": "300d", "keep": "7d", "every": "1m"}}, "expected at most 10,000"),
         ({"repetitions": 3}, "expected 1 with retention"),

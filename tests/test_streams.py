@@ -487,7 +487,7 @@ def test_what_a_delivery_needs_of_operations_and_schemas_is_said(cli: Cli, tmp_p
     churn = '[workload.delivery]\nchurn = { share = 0.1, period = "1h", parameter = "sensor" }\n'
     ended, _ = run(cli, tmp_path, churn)
     assert ended.exit_code == 2
-    assert "'sensor' is no integer that identifies a series of insert_reading; expected site or zone" in ended.err
+    assert "'sensor' is not an integer that identifies a series of insert_reading; expected site or zone" in ended.err
     text = (tmp_path / "experiment.toml").read_text(encoding="utf-8")
     (tmp_path / "experiment.toml").write_text(text.replace("insert_reading = 1", "get_sensor_data = 1"), encoding="utf-8")
     ended = cli("run", tmp_path / "experiment.toml", "--out", tmp_path / "out", "--no-open")

@@ -119,7 +119,7 @@ def test_every_operation_of_a_step_is_accounted_for(stepped: Path) -> None:
     assert [step["rate_per_s"] for step in summary["result"]["steps"]] == [200, 400, 600]
     for step in summary["result"]["steps"]:
         check_accounts(step)
-        # At a constant rate the number of arrivals in a step is no matter of chance.
+        # At a constant rate the number of arrivals in a step is not a matter of chance.
         assert step["counts"]["offered"] == round(step["rate_per_s"] * 0.5)
         assert step["counts"]["error"] == 0
     reads, writes = (sum(step["operations"][name]["ok"] for step in summary["result"]["steps"]) for name in ("read", "update"))

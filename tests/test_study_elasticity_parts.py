@@ -1,4 +1,4 @@
-"""The parts of the study of elastic databases: in which order, how many of them fit into a budget, and how they are gone on with."""
+"""The parts of the study of elastic databases: in which order, how many of them fit into a budget, and how they are resumed."""
 
 import json
 import time

@@ -176,7 +176,7 @@ def test_a_wrong_fill_is_caught(cli: Cli, tmp_path: Path, old: str, new: str) ->
 def test_a_question_with_a_known_answer_that_fails_is_said_and_does_not_keep_others_from_being_ranked(
     cli: Cli, tmp_path: Path
 ) -> None:
-    """No answer is no wrong answer: on a busy machine, a scan may meet a time limit of its server."""
+    """No answer is not a wrong answer: on a busy machine, a scan may meet a time limit of its server."""
     # Where the answer is 24.0, which one computed by hand is, an integer overflows.
     failing = "SELECT max(measurement) + 0 * abs(-9223372036854775807 - (max(measurement) = 24.0))"
     altered(tmp_path, "sqlite", "natural", "SELECT max(measurement)", failing)

@@ -232,7 +232,7 @@ def test_where_nothing_differs_no_difference_is_reproduced(claim: str) -> None:
     assert judged(claim, same, loads=loads).verdict == "not reproduced"
 
 
-# What is no figure.
+# What is not a figure.
 
 
 def test_a_plan_says_more_than_a_time() -> None:

@@ -100,7 +100,7 @@ def test_claims_that_ten_repetitions_do_not_decide_are_known() -> None:
 
 # They claim that something does not differ.
 SAYING_EQUAL = {"SCH-11", "SCH-26", "SCH-28"}
-# Its figure is no latency, and has a test of its own.
+# Its figure is not a latency, and has a test of its own.
 OF_SERVERS = {"SCH-8"}
 
 
@@ -381,7 +381,7 @@ def test_recommended_layouts(claim: str, role: str) -> None:
     cells = {cell.name for cell in judged_of(claim, figures("BA 10MB")).cells}
     is_at_once = claim in {"SCH-U1", "SCH-U3", "SCH-U5"}
     assert any(name.startswith("over BA") for name in cells) != is_at_once, "a batch is not written at once"
-    # What the paper did not try is no alternative of its own.
+    # What the paper did not try is not an alternative of its own.
     untried: Figures = {(part, "BA gorilla", operation): 0.1 for part, operation in operations}
     assert judged_of(claim, {**figures(role), **untried}).verdict == "reproduced"
 

@@ -133,7 +133,7 @@ def test_what_json_has_no_number_for_is_a_text(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("request_", "said"),
     [
-        ({"path": "/write", "body": "cpu usage=x"}, ":1: line 1 of the body: field usage: 'x' is no number"),
+        ({"path": "/write", "body": "cpu usage=x"}, ":1: line 1 of the body: field usage: 'x' is not a number"),
         ({"path": "/write", "body": "cpu a=1\ncpu,x a=1"}, ":1: line 2 of the body: expected a tag TAG=VALUE"),
         ({"path": "/write", "body": "cpu a=1,"}, ":1: line 1 of the body: expected FIELD=VALUE"),
         ({"path": "/write", "body": "cpu"}, ":1: line 1 of the body: expected MEASUREMENT"),
@@ -141,7 +141,7 @@ def test_what_json_has_no_number_for_is_a_text(tmp_path: Path) -> None:
         ({"path": "/write", "body": "cpu a=1", "encoding": "gzip"}, ":1: encoding: the body is not compressed by gzip"),
         ({"path": "/write", "body": "cpu a=1", "body_base64": ""}, ":1: expected either body, which is text, or body_base64"),
         ({"path": "/write", "body_base64": "?"}, ":1: body_base64: "),
-        ({"path": "/api/v1/write", "body": "cpu a=1"}, ":1: the body is no remote write of version 1"),
+        ({"path": "/api/v1/write", "body": "cpu a=1"}, ":1: the body is not a remote write of version 1"),
         ({"path": "/api/v1/write", "body": "x", "encoding": "snappy"}, ":1: encoding: the body is not compressed by snappy"),
         ({"path": "/query", "body": ""}, ":1: path: '/query' is none of"),
         ({"path": "/write", "body": "", "at": "soon"}, ":1: at: "),

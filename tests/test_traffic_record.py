@@ -220,7 +220,7 @@ def test_a_postgresql_by_its_url_is_recorded_and_its_settings_are_put_back(lab_s
     ("target", "said"),
     [
         ("lab:influxdb", "influxdb cannot be recorded; expected one of postgresql, mariadb, redis"),
-        ("postgresql://me:secret@127.0.0.1:9/x", "postgresql://127.0.0.1:9/x: it is no server of the lab"),
+        ("postgresql://me:secret@127.0.0.1:9/x", "postgresql://127.0.0.1:9/x: it is not a server of the lab"),
         ("mariadb://127.0.0.1:9", "allow that with --allow-settings"),
         ("redis://127.0.0.1:9", "it cannot be recorded; expected lab:NAME, or the URL of a server (postgresql, mariadb, mysql)"),
     ],

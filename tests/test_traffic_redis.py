@@ -102,7 +102,7 @@ def test_options_stay_in_the_template(words: str, template: str, values: tuple[s
         ("redis-monitor", LINE + LINE.replace(' "k"', ' "k'), ":2: expected a line of MONITOR"),
         ("redis-resp", "*1\r\n$4\r\nPING\r\n", ": byte 0: expected a line #TS:SECONDS"),
         ("redis-resp", "#TS:1\r\n*1\r\n:4\r\nPING\r\n", ": byte 11: expected $ and a number"),
-        ("redis-resp", "#TS:soon\r\n", ": byte 0: '#TS:soon' is no time"),
+        ("redis-resp", "#TS:soon\r\n", ": byte 0: '#TS:soon' is not a time"),
         ("redis-resp", "#TS:1\r\nREDIS0010", ": byte 7: 'REDIS0010' begins no request"),
     ],
 )

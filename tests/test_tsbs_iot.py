@@ -75,7 +75,7 @@ def test_both_measurements_arrive_in_one_order_and_the_narrow_form_has_what_is_n
 def test_any_number_of_threads_writes_the_same_and_other_parameters_are_refused(tmp_path: Path) -> None:
     written = written_alike("tsbs-iot:trucks=700,duration=10m", tmp_path, 0.9)
     assert (written.first_time, written.last_time) == (START, START + timedelta(seconds=530))
-    with pytest.raises(UsageError, match="hosts=3' is no parameter; expected trucks=NUMBER"):
+    with pytest.raises(UsageError, match="hosts=3' is not a parameter; expected trucks=NUMBER"):
         open_dataset("tsbs-iot:hosts=3")
 
 

@@ -301,7 +301,7 @@ def test_hosts_are_those_of_all_measurements_and_no_others_go_on_with_them(
             raise LostHostError("host local-2: it did not answer for 30 s")
         return 1.0
 
-    # That is no interruption by the user.
+    # That is not an interruption by the user.
     with pytest.raises(LostHostError, match=r"host local-2: it did not answer for 30 s; .*--resume goes on") as lost:
         carry_out(figure, hosts=hosts("local:2"))
     assert lost.value.exit_code == 1

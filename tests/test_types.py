@@ -112,7 +112,7 @@ def test_a_dictionary_of_anything_is_found(source: str, name: str) -> None:
         "def _private(x: dict[str, Any]): pass",
         "class _Private:\n    x: dict[str, Any]",
         "def f(x: dict[str, int], y: Any): z: dict[str, Any] = {}",
-        "x = 'dict[str, Any] in a text is no type'",
+        "x = 'dict[str, Any] in a text is not a type'",
     ],
 )
 def test_what_is_private_local_or_typed_is_none(source: str) -> None:

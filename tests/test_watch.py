@@ -26,6 +26,7 @@ from sensorbench.runner.live import CpuPoint
 from tests.browser import dom_of
 from tests.conftest import Cli, run_main
 from tests.programs import browser
+from tests.test_replay import reads
 from tests.test_tune import NULL, NULL_SPACE
 
 STRESS = ("stress", "--target", "sqlite", "--rates", "200,400", "--records", "300", "--mix", "read=3,write=1", "--no-open")
@@ -115,10 +116,12 @@ def followed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Followed]:
     [
         (("ycsb", "load", "--target", "sqlite:{tmp}/y.db", "-p", "recordcount=3000"), ["runs"]),
         ((*NULL, "--goal", "p50@50", "--space", "{tmp}/null.toml", "--budget-runs", "3", "--no-open"), ["trials"]),
+        (("traffic", "replay", "{tmp}/trace", "null:", "--no-open"), ["runs"]),
     ],
 )
 def test_other_benchmarks_are_followed_too(command: tuple[str, ...], begun: list[str], tmp_path: Path) -> None:
     (tmp_path / "null.toml").write_text(NULL_SPACE, encoding="utf-8")
+    reads(2, 10, 0.5).write(tmp_path / "trace")
     port, events = free_port(), list[dict[str, Any]]()
     reader = threading.Thread(target=lambda: events.extend(events_at(port)))
     reader.start()

@@ -35,7 +35,7 @@ def text_of(instance: lab.Instance, port: int, path: str, form: Mapping[str, str
 
 
 def require(found: int, rows: int, tool: str) -> None:
-    """Raises RuntimeError where a tool has not loaded all rows."""
+    """Raises RuntimeError if a tool has not loaded all rows."""
     if found != rows:
         raise RuntimeError(f"{tool}: {found} rows are there, {rows} were loaded")
 

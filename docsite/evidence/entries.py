@@ -80,7 +80,7 @@ class Made(BaseModel):
     cpus: int
     others_cpu_s: float | None = Field(
         default=None,
-        description="CPU time that other processes and the kernel's own threads used meanwhile; None where it was not recorded.",
+        description="CPU time that other processes and the kernel's own threads used meanwhile; None if it was not recorded.",
     )
 
     def after(self, earlier: "Made") -> "Made":

@@ -31,7 +31,7 @@ from sensorbench.report import formatting
 from sensorbench.results.bundle import RESULTS_PART, BundleIndex, read_entry, read_index
 from sensorbench.results.files import write_text
 from sensorbench.results.stored import DamagedResultsError
-from sensorbench.results.summary.claims import JudgedClaim, counts_by_verdict, verdict_counts
+from sensorbench.results.summary.claims import VERDICTS, JudgedClaim, counts_by_verdict, verdict_counts
 from sensorbench.results.summary.comparison import ComparisonSummary, StudySection
 from sensorbench.results.summary.envelope import Summary
 from sensorbench.results.summary.factors import FactorsSummary
@@ -50,7 +50,7 @@ _FIGURE = re.compile(
 _SECTION = re.compile(rf"^{HEADING}\n.*?(?=^## |\Z)", re.DOTALL | re.MULTILINE)
 # A cell of a table in a section of a study: `result.sections[TITLE].rows[WORD | WORD].COLUMN`, of the row that begins with these words.
 _CELL = re.compile(r"result\.sections\[(?P<section>[^]]+)\]\.rows\[(?P<row>[^]]+)\]\.(?P<column>.+)")
-# Names such as IOT-4 and versions in code are no figures; nor are links.
+# Names such as IOT-4 and versions in code are not figures; nor are links.
 _NO_PROSE = re.compile(r"```.*?```|`[^`\n]*`|\]\([^)]*\)|<!--.*?-->", re.DOTALL)
 _NUMBER = re.compile(r"(?<![\w.-])\d[\d,.]*(?:e[+-]?\d+)?(?![\w-])")
 
@@ -66,10 +66,10 @@ class Published:
     summary: Summary[Any]
 
     @property
-    def verdicts(self) -> str:
-        """How many claims have which verdict."""
+    def verdicts(self) -> list[str]:
+        """How many claims have each of `VERDICTS`; empty if none has it."""
         counts = counts_by_verdict(self.summary.claims)
-        return ", ".join(f"{count} {word}" for word, count in counts.items() if count) or "judges no claim"
+        return [f"{counts[word]}" if counts[word] else "" for word in VERDICTS]
 
 
 def published(folder: Path = FOLDER, entries: Entries | None = None) -> list[Published]:
@@ -90,7 +90,7 @@ def published(folder: Path = FOLDER, entries: Entries | None = None) -> list[Pub
 def _summary(file: Path, index: BundleIndex) -> Summary[Any]:
     model = SUMMARY_BY_KIND.get(index.results)
     if model is None:
-        raise DamagedResultsError(file, f"{index.results!r} is no kind of results")
+        raise DamagedResultsError(file, f"{index.results!r} is not a kind of results")
     summary: Summary[Any] = model.model_validate_json(read_entry(file, f"{RESULTS_PART}/{SUMMARY_FILE}"))
     return summary
 
@@ -167,19 +167,19 @@ def _planned(study: str, bundles: Sequence[Published], entries: Entries) -> str:
 
 
 def overview(bundles: Sequence[Published], entries: Entries) -> str:
-    """The table of README.md: each study with its bundles, or why it has none."""
+    """The table of README.md: each study with its bundles and how many claims have which verdict there, or why it has none."""
     titles = {study.name: study.title for study in listed_studies()}
     rows = []
     for study in dict.fromkeys([*(entry.study for entry in entries.bundles.values()), *entries.lacking]):
-        title = f"[{titles.get(study, study)}](docs/studies/{study}.md)"
-        own = [bundle for bundle in bundles if bundle.study == study]
-        rows += [
-            [title, f"[{bundle.name}](evidence/{bundle.name}.sbz)", _scale(bundle.summary), bundle.verdicts, _date(bundle)]
-            for bundle in own
+        own = [
+            [f"[{bundle.name}](evidence/{bundle.name}.sbz)", _scale(bundle.summary), _date(bundle), *bundle.verdicts]
+            for bundle in bundles
+            if bundle.study == study
         ]
-        if not own:
-            rows.append([title, f"none yet. {entries.lacking.get(study, '')}".strip(), "", "", ""])
-    return table(["study", "bundle", "scale", "claims", "measured"], rows)
+        none = [f"none yet. {entries.lacking.get(study, '')}".strip(), "", "", *("" for _ in VERDICTS)]
+        first, *others = own or [none]
+        rows += [[f"[{titles.get(study, study)}](docs/studies/{study}.md)", *first], *(["", *row] for row in others)]
+    return table(["study", "bundle", "scale", "measured", *VERDICTS], rows)
 
 
 def _date(bundle: Published) -> str:
@@ -219,7 +219,7 @@ def _load(name: str, made: AllMade) -> str:
 
 
 def figure_text(bundles: Sequence[Published], name: str, path: str) -> str:
-    """A figure of a bundle as pages show it. Raises UsageError where no bundle has it."""
+    """A figure of a bundle as pages show it. Raises UsageError if no bundle has it."""
     bundle = next((bundle for bundle in bundles if bundle.name == name), None)
     if bundle is None:
         raise UsageError(f"figure {name} {path}: there is no bundle {name}")

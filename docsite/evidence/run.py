@@ -1,6 +1,6 @@
 """Makes one bundle of evidence: `make evidence NAME=…`.
 
-The command of `evidence/evidence.toml` is run, or gone on with; its results become a bundle, which is verified, and pages are written from it.
+The command of `evidence/evidence.toml` is run or resumed; its results become a bundle, which is verified, and pages are written from it.
 What ends the terminal does not end the run: `nohup` is not needed. Only one runs at a time, since two would measure each other. It begins when the
 machine is idle, and counts the CPU time that others use meanwhile.
 """
@@ -46,6 +46,8 @@ from sensorbench.results.elasticity import parts_left, read_study_plan
 from sensorbench.results.files import write_text
 
 WORK = ROOT / "results" / "evidence"
+# Publishes what was measured so far, and measures no more.
+AS_IS = "--as-is"
 # A load average of the last minute below which a machine is idle, and how long to wait for it.
 IDLE_LOAD = 0.5
 PATIENCE_S = 600.0
@@ -64,7 +66,7 @@ def is_complete(results: Path, entry: Entry) -> bool:
 
 
 def is_begun(results: Path) -> bool:
-    """Whether results are there that can be gone on with."""
+    """Whether there are results that can be resumed."""
     return has_results(results) or read_study_plan(results) is not None
 
 
@@ -75,7 +77,7 @@ def measured_by(entry: Entry, results: Path) -> list[str]:
 
 
 def check_priority() -> None:
-    """Raises UsageError for a process that gives way to others: what it measures is no evidence."""
+    """Raises UsageError for a process that gives way to others: what it measures is not evidence."""
     if (niceness := os.nice(0)) > 0:
         raise UsageError(f"this process has niceness {niceness}, so that others slow it down; start it without nice")
 
@@ -163,18 +165,18 @@ def measure(name: str, entry: Entry, work: Path = WORK) -> Made | None:
     """Runs the command of an entry, or goes on with it; what it prints goes into a file beside the results.
 
     Returns:
-        How it was made, all runs together, which a file beside the results keeps until they are published; None where they were complete before, and
+        How it was made, all runs together, which a file beside the results keeps until they are published; None if they were complete before, and
         there is none.
 
     Raises:
         FailedError: the command failed, or the machine does not become idle.
 
     """
-    results, log, kept = work / name, work / f"{name}.log", work / f"{name}.made.json"
+    results, log = work / name, work / f"{name}.log"
     if is_complete(results, entry):
-        return Made.model_validate_json(kept.read_bytes()) if kept.exists() else None
+        return how_made(name, work)
     command = measured_by(entry, results)
-    earlier = Made.model_validate_json(kept.read_bytes()) if is_begun(results) and kept.exists() else None
+    earlier = how_made(name, work) if is_begun(results) else None
     before, start_s = wait_until_idle(), time.monotonic()
     print(f"{shlex.join(command[1:])}\noutput: {log}; load average before: {before:.2f} on {os.cpu_count()} CPUs", flush=True)
     with log.open("ab") as output:
@@ -189,11 +191,21 @@ def measure(name: str, entry: Entry, work: Path = WORK) -> Made | None:
     )
     if earlier is not None:
         made = made.after(earlier)
-    write_text(kept, made.model_dump_json(indent=1) + "\n")
+    write_text(_made_file(name, work), made.model_dump_json(indent=1) + "\n")
     if ended.returncode:
         last = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-3:]
         raise FailedError(f"the command ended with exit code {ended.returncode}; the last lines of {log}: {' / '.join(last)}")
     return made
+
+
+def how_made(name: str, work: Path = WORK) -> Made | None:
+    """How results were made, all runs together, as the file next to them says; None if there is none."""
+    kept = _made_file(name, work)
+    return Made.model_validate_json(kept.read_bytes()) if kept.exists() else None
+
+
+def _made_file(name: str, work: Path) -> Path:
+    return work / f"{name}.made.json"
 
 
 def publish(name: str, results: Path, folder: Path = FOLDER) -> Path:
@@ -205,7 +217,7 @@ def publish(name: str, results: Path, folder: Path = FOLDER) -> Path:
     """
     if read_study_plan(results) is None and summary_at(results).answers_equal is False:
         raise FailedError(
-            f"{results}: the answers differ, so this is no evidence; mend the cause, remove the folder, and run again"
+            f"{results}: the answers differ, so this is not evidence; fix the cause, remove the folder, and run again"
         )
     unfinished = results.parent / f"{name}{BUNDLE_SUFFIX}"
     bundle(results, unfinished, replace=unfinished.exists())
@@ -228,12 +240,14 @@ def check_size(name: str, file: Path, folder: Path) -> None:
         )
 
 
-def make_evidence(name: str) -> None:
-    """Measures an entry, makes its bundle, and writes pages and tables. Raises UsageError, FailedError."""
+def make_evidence(name: str, *, as_is: bool = False) -> None:
+    """Measures an entry, makes its bundle, and writes pages and tables; `as_is`: of what was measured so far. Raises UsageError, FailedError."""
     entry = require_entry(name)
     check_priority()
     with alone(WORK):
-        made, all_made = measure(name, entry), read_made()
+        if as_is and not is_begun(WORK / name):
+            raise UsageError(f"{AS_IS}: {WORK / name} has no results; leave it out to measure them")
+        made, all_made = how_made(name) if as_is else measure(name, entry), read_made()
         file = publish(name, WORK / name)
         if made is not None:
             all_made.bundles[name] = made
@@ -251,11 +265,12 @@ def make_evidence(name: str) -> None:
 def main(arguments: list[str]) -> int:
     """The command. Returns the exit code."""
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    if len(arguments) != 1:
+    names = [argument for argument in arguments if argument != AS_IS]
+    if len(names) != 1:
         print("expected the name of one entry of evidence/evidence.toml: make evidence NAME=…", file=sys.stderr)
         return UsageError.exit_code
     try:
-        make_evidence(arguments[0])
+        make_evidence(names[0], as_is=AS_IS in arguments)
     except SensorbenchError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code

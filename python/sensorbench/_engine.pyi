@@ -63,7 +63,7 @@ class Target:
 
     def admission(self) -> tuple[str, str]:
         """What another process needs to take part in what this one has created or attached: the URL, with its secrets, and the schema (JSON).
-        Raises UsageError where there is nothing yet.
+        Raises UsageError if there is nothing yet.
         """
 
     def take_part(self, schema: str) -> None:
@@ -204,7 +204,7 @@ class Prepared:
     """A run whose sessions are connected. Without a start, they disconnect when it is gone."""
 
     def start_at(self, at_ns: int) -> Run:
-        """Has it begin at a time on its clock, and returns at once. Raises UsageError where it has started."""
+        """Has it begin at a time on its clock, and returns at once. Raises UsageError if it has started."""
 
 @final
 class Freshness:
@@ -240,7 +240,7 @@ class Merge:
         """Figures of all that was added, by phase and operation (JSON)."""
 
     def timer_lag(self) -> str:
-        """How late all of them were (JSON); null where none waited."""
+        """How late all of them were (JSON); null if none waited."""
 
 @final
 class Generator:
@@ -325,5 +325,8 @@ def parameters(
 def read_interval_log(text: str) -> pa.RecordBatch:
     """An HdrHistogram interval log: tag, start_ns, length_ns, value_ns (list), count (list)."""
 
+def summed_interval_log(text: str) -> str:
+    """The same log with one line for each tag, which has all its intervals."""
+
 def toml_lines(text: str) -> dict[str, int]:
-    """The line of every key by its path; raises UsageError(line, message) for a text that is no TOML."""
+    """The line of every key by its path; raises UsageError(line, message) for a text that is not TOML."""

@@ -71,7 +71,7 @@ class DiskFullError(FailedError):
 
 
 class BudgetOverError(SensorbenchError):
-    """The time is over that the user gave; what was done until then is on disk, and can be gone on with. That is no failure."""
+    """The time is over that the user gave; what was done until then is on disk, and can be resumed. That is not a failure."""
 
 
 class InterruptedRunError(SensorbenchError):

@@ -57,7 +57,7 @@ def check_is_free(folder: Path, otherwise: str = "") -> None:
 
 
 def check_page_is_free(page: Path) -> None:
-    """Raises UsageError unless there is nothing where a page is to be written, or a page that sensorbench wrote."""
+    """Raises UsageError unless there is nothing if a page is to be written, or a page that sensorbench wrote."""
     if page.is_dir():
         raise UsageError(f"{page} is a folder; expected the name of a file")
     if page.exists() and page.stat().st_size and not _is_our_page(page):

@@ -80,7 +80,7 @@ TERMINAL = Terminal()
 
 
 def console() -> Console:
-    """Standard output, for people. Texts are printed as they are: `[spark]` is no markup and `join:x:` no picture. Colours are styles."""
+    """Standard output, for people. Texts are printed as they are: `[spark]` is not markup, and `join:x:` is not a picture. Colours are styles."""
     width = None if sys.stdout.isatty() else WIDTH_ELSEWHERE
     return _console(Console if TERMINAL.table_format is None else _TableConsole, width=width)
 

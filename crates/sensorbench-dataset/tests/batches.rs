@@ -1,5 +1,5 @@
 //! Batches of any readings, in any encoding, give back what the rule says: sorted by time, of equal times the last one, bit for
-//! bit. Bytes that are no batch do no harm.
+//! bit. Bytes that are not a batch do no harm.
 
 use std::collections::BTreeMap;
 
@@ -32,7 +32,7 @@ fn decoded(encoding: BatchEncoding, bytes: &[u8]) -> Result<Vec<(i64, u64)>, Bat
     decode_batch(encoding, bytes, |time, value| readings.push((time, value.to_bits()))).map(|()| readings)
 }
 
-/// Bytes that may be no batch give fewer readings than they have bits, or an error.
+/// Bytes that may not be a batch give fewer readings than they have bits, or an error.
 fn decodes_without_harm(encoding: BatchEncoding, bytes: &[u8]) {
     let mut readings = 0;
     let _ = decode_batch(encoding, bytes, |_, _| readings += 1);

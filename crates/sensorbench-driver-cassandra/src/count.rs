@@ -2,7 +2,9 @@
 
 use futures::stream::{self, TryStreamExt};
 use scylla::client::session::Session;
+use scylla::errors::ExecutionError;
 use scylla::statement::Consistency;
+use scylla::statement::prepared::PreparedStatement;
 use sensorbench_driver::{DriverError, quoted};
 
 use crate::target::Target;
@@ -11,9 +13,9 @@ use crate::{catalogue, errors};
 const RANGES: i128 = 256;
 const RANGES_AT_A_TIME: usize = 4;
 
-/// Counts the rows of a table in the namespace: all that were acknowledged, whichever replicas have them by now.
+/// Counts the rows of a table in the namespace: all that were acknowledged, whichever replicas have them by now. Where a node is down, the replicas
+/// that are up are counted.
 pub async fn count(session: &Session, target: &Target, table: &str) -> Result<u64, DriverError> {
-    let failed = |error| errors::execution_error(&target.shown, error);
     let unreadable = |error: String| DriverError::Data(format!("table {table}: its rows cannot be counted: {error}"));
     let keyspace = &target.server.namespace;
     let columns = catalogue::columns(session, target, table).await?;
@@ -30,11 +32,29 @@ pub async fn count(session: &Session, target: &Target, table: &str) -> Result<u6
     let query =
         format!("SELECT count(*) FROM {}.{} WHERE token({key}) >= ? AND token({key}) <= ?", quoted(keyspace), quoted(table));
     let mut prepared = session.prepare(query).await.map_err(|error| errors::prepare_error(&target.shown, table, &error))?;
-    prepared.set_consistency(that_sees_writes_at(target.write_consistency.unwrap_or(target.consistency)));
+    let mut level = that_sees_writes_at(target.write_consistency.unwrap_or(target.consistency));
+    loop {
+        prepared.set_consistency(level);
+        match (count_ranges(session, &prepared).await, that_needs_fewer_than(level)) {
+            (Ok(rows), _) => return Ok(rows),
+            (Err(Uncounted::Refused(error)), Some(lower)) if errors::is_unavailable(&error) => level = lower,
+            (Err(Uncounted::Refused(error)), _) => return Err(errors::execution_error(&target.shown, error)),
+            (Err(Uncounted::Unreadable(error)), _) => return Err(unreadable(error)),
+        }
+    }
+}
+
+/// Why rows were not counted.
+enum Uncounted {
+    Refused(ExecutionError),
+    Unreadable(String),
+}
+
+async fn count_ranges(session: &Session, prepared: &PreparedStatement) -> Result<u64, Uncounted> {
     let of_range = async |range: (i64, i64)| {
-        let answer = session.execute_unpaged(&prepared, range).await.map_err(failed)?;
-        let rows = answer.into_rows_result().map_err(|error| unreadable(error.to_string()))?;
-        rows.single_row::<(i64,)>().map(|(rows,)| rows as u64).map_err(|error| unreadable(error.to_string()))
+        let answer = session.execute_unpaged(prepared, range).await.map_err(Uncounted::Refused)?;
+        let rows = answer.into_rows_result().map_err(|error| Uncounted::Unreadable(error.to_string()))?;
+        rows.single_row::<(i64,)>().map(|(rows,)| rows as u64).map_err(|error| Uncounted::Unreadable(error.to_string()))
     };
     let counts = stream::iter(ranges().map(Ok)).map_ok(of_range).try_buffer_unordered(RANGES_AT_A_TIME);
     counts.try_fold(0, async |sum, rows| Ok(sum + rows)).await
@@ -48,6 +68,15 @@ fn that_sees_writes_at(writes: Consistency) -> Consistency {
         Consistency::Quorum | Consistency::LocalQuorum => writes,
         Consistency::EachQuorum => Consistency::LocalQuorum,
         _ => Consistency::All,
+    }
+}
+
+/// The next lower level.
+fn that_needs_fewer_than(level: Consistency) -> Option<Consistency> {
+    match level {
+        Consistency::All => Some(Consistency::Quorum),
+        Consistency::Quorum | Consistency::LocalQuorum => Some(Consistency::One),
+        _ => None,
     }
 }
 

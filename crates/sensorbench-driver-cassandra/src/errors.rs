@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::time::Duration;
 
-use scylla::errors::{BadQuery, ExecutionError, NewSessionError, PrepareError, RequestAttemptError};
+use scylla::errors::{BadQuery, DbError, ExecutionError, NewSessionError, PrepareError, RequestAttemptError};
 use sensorbench_driver::{DriverError, SchemaError};
 
 /// An operation that did not succeed.
@@ -15,6 +15,11 @@ pub fn execution_error(server: &str, error: ExecutionError) -> DriverError {
         ExecutionError::ConnectionPoolError(_) | ExecutionError::EmptyPlan => lost(server, &error),
         _ => DriverError::Statement(error.to_string()),
     }
+}
+
+/// Whether fewer replicas are up than the level of a statement needs.
+pub fn is_unavailable(error: &ExecutionError) -> bool {
+    matches!(error, ExecutionError::LastAttemptError(RequestAttemptError::DbError(DbError::Unavailable { .. }, _)))
 }
 
 /// A statement that could not be prepared.

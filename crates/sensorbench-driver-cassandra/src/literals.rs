@@ -42,10 +42,10 @@ pub fn encoded(literal: &Literal, server: &ColumnType) -> Result<Option<Vec<u8>>
         }),
         _ => None,
     };
-    bytes.map(Some).ok_or_else(|| ConversionError(format!("{text:?} is no literal of the type {}", type_name(server))))
+    bytes.map(Some).ok_or_else(|| ConversionError(format!("{text:?} is not a literal of the type {}", type_name(server))))
 }
 
-/// The time of a batch in µs: its literal, or the number that its text ends with. None where it names none.
+/// The time of a batch in µs: its literal, or the number that its text ends with. None if it names none.
 pub fn timestamp_us(text: &str, literals: &[Literal]) -> Option<i64> {
     let Some(literal) = literals.first() else { return text.split_whitespace().last()?.parse().ok() };
     let bytes = encoded(literal, &ColumnType::Native(NativeType::BigInt)).ok()??;
@@ -166,6 +166,6 @@ mod tests {
             assert_eq!(read(text, native), None, "{text}");
         }
         let refused = encoded(&Literal::Text("x".to_owned()), &ColumnType::Native(NativeType::Int)).unwrap_err().to_string();
-        assert_eq!(refused, "\"x\" is no literal of the type int");
+        assert_eq!(refused, "\"x\" is not a literal of the type int");
     }
 }

@@ -121,7 +121,7 @@ impl Loading<'_> {
     }
 }
 
-/// True for what another attempt may mend. Inserting the same row twice leaves one row.
+/// True for what another attempt may fix. Inserting the same row twice leaves one row.
 fn is_passing(error: &ExecutionError) -> bool {
     match error {
         ExecutionError::LastAttemptError(RequestAttemptError::DbError(error, _)) => matches!(

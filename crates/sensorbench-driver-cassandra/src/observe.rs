@@ -225,7 +225,7 @@ impl Observed<'_> {
         Ok(status)
     }
 
-    /// What all tables take on disk, but for the server's own; None where there are none.
+    /// What all tables take on disk, but for the server's own; None if there are none.
     async fn mebibytes_of(&self, node: &Arc<Node>) -> Result<Option<f64>, DriverError> {
         let tables = self.named_numbers(node, "disk_usage", &["keyspace_name", "table_name"]).await?;
         let of_users = tables.into_iter().filter(|(name, _)| !is_of_the_server(name));

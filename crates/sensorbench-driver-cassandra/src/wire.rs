@@ -138,14 +138,14 @@ pub fn type_name(server: &ColumnType) -> String {
 #[inline]
 fn from_digits(bytes: &[u8]) -> Result<f64, ConversionError> {
     let number = std::str::from_utf8(bytes).ok().and_then(|digits| digits.parse().ok());
-    number.ok_or_else(|| ConversionError(format!("{:?} is no number", String::from_utf8_lossy(bytes))))
+    number.ok_or_else(|| ConversionError(format!("{:?} is not a number", String::from_utf8_lossy(bytes))))
 }
 
 #[inline]
 pub fn milliseconds(time_us: i64) -> Result<i64, ConversionError> {
     if time_us % US_PER_MS != 0 {
         return Err(ConversionError(format!(
-            "the time {time_us} µs is no whole number of milliseconds, which is all that a timestamp of Cassandra holds; declare \
+            "the time {time_us} µs is not a whole number of milliseconds, which is all that a timestamp of Cassandra holds; declare \
              it as bigint, which counts microseconds"
         )));
     }
@@ -195,7 +195,7 @@ mod tests {
         assert!(Form::Milliseconds.read(&i64::MAX.to_be_bytes()).is_err());
         assert!(Form::BigInt.read(&[0; 4]).is_err());
         assert!(Form::Text.read(&[0xff]).is_err());
-        assert_eq!(Form::Digits.read(b"19,5").unwrap_err().to_string(), "\"19,5\" is no number");
+        assert_eq!(Form::Digits.read(b"19,5").unwrap_err().to_string(), "\"19,5\" is not a number");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What the templates of a trace could change, found out before anything of it is sent.
 //!
-//! The server has no sessions that may only read, so that what is no SELECT is never sent in theirs. A name without a keyspace means the
+//! The server has no sessions that may only read, so that what is not a SELECT is never sent in theirs. A name without a keyspace means the
 //! namespace, so that a write can only go elsewhere by a name with another one, which is refused; the server says besides to which
 //! keyspace the placeholders belong.
 
@@ -12,8 +12,8 @@ use crate::errors;
 use crate::schema::{CONSISTENCIES, consistency_of};
 use crate::target::Target;
 
-/// What is told of statements that are no SELECT where only reads may be sent.
-pub const NO_READ: &str = "it is no SELECT, and the server has no sessions that may only read";
+/// What is told of statements other than SELECT where only reads may be sent.
+pub const NO_READ: &str = "it is not a SELECT, and the server has no sessions that may only read";
 const MARKER_TABLE: &str = "sensorbench";
 /// BEGIN UNLOGGED BATCH USING TIMESTAMP $1 has six pieces: one more is of something else.
 const LONGEST_BEGINNING: usize = 7;
@@ -93,7 +93,7 @@ fn problem_of_write(template: &StatementTemplate, namespace: &str) -> Option<Str
             | ["begin", "unlogged" | "counter", "batch"]
             | ["apply", "batch"]
     ) {
-        return Some("it is no INSERT, UPDATE, DELETE or BATCH".to_owned());
+        return Some("it is not an INSERT, UPDATE, DELETE or BATCH".to_owned());
     }
     if pieces.contains(&Piece::Other) {
         return Some("it has a comment, or a text between $$, in which a name could hide".to_owned());

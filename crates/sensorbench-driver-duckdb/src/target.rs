@@ -60,7 +60,7 @@ impl Target {
         match std::fs::metadata(&self.path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(self.without_database()),
             Err(error) => return Err(self.io_error(&error)),
-            Ok(metadata) if !metadata.is_file() => return Ok(Occupant::Foreign("it is no file".to_owned())),
+            Ok(metadata) if !metadata.is_file() => return Ok(Occupant::Foreign("it is not a file".to_owned())),
             Ok(_) => {}
         }
         if !Instance::is_open(&self.path) && !self.is_database()? {

@@ -14,7 +14,7 @@
 //! | `admin` | `HOST:PORT` of the lab's administration, which does what gateways cannot: flushes, compactions, sizes, counters | |
 //!
 //! A table's row key is made of columns in bytes that sort like their values, so that rows lie in the order of these columns. Columns
-//! of the value are a cell each, a null is no cell. Where readings stand beside one another in a row, the time within a period is the
+//! of the value are a cell each, a null is not a cell. Where readings stand beside one another in a row, the time within a period is the
 //! qualifier of a cell, or its version. What region servers cannot do for a gateway, as reducing rows, is done by the client.
 
 mod bindings;

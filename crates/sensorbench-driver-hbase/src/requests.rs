@@ -61,7 +61,7 @@ pub fn counting_scan(table: &Table, page: i32) -> TScan {
     }
 }
 
-/// What a scan asks for; None where nothing can lie in its range.
+/// What a scan asks for; None if nothing can lie in its range.
 pub fn scan(scan: &PreparedScan, parameters: &[Value], caching: i32) -> Result<Option<TScan>, DriverError> {
     let (table, name) = (&scan.reading.table, &scan.reading.table_name);
     let append = |key: &mut Vec<u8>, place: usize, parameter: usize| {
@@ -166,7 +166,7 @@ pub fn gets(get: &PreparedGet, parameters: &[Value]) -> Result<Vec<TGet>, Driver
     }
 }
 
-/// A get of those cells of a period that lie in `from_us`..`to_us` (`to_us` excluded); None where that is between two units.
+/// A get of those cells of a period that lie in `from_us`..`to_us` (`to_us` excluded); None if that is between two units.
 fn within(table: &Table, offset: &Offset, get: TGet, start_us: i64, from_us: i64, to_us: i64) -> Option<TGet> {
     let (first, end) = (offset.first_unit(start_us, from_us), offset.first_unit(start_us, to_us));
     if first >= end {

@@ -145,14 +145,14 @@ impl Offset {
 
     /// Units of a whole period.
     pub fn units(&self) -> i64 {
-        let Every::Microseconds(length) = self.period.every() else { unreachable!("periods are no months") };
+        let Every::Microseconds(length) = self.period.every() else { unreachable!("periods are not months") };
         length / self.unit.length_us()
     }
 
     /// A time that lies on no unit: cells of two such times would be one.
     pub fn refused(&self, time_us: i64) -> String {
         let unit = format!("{:?}", self.unit).to_lowercase();
-        format!("the {} {time_us} (in microseconds since 1970) is no whole {unit}; choose a smaller unit", self.name)
+        format!("the {} {time_us} (in microseconds since 1970) is not a whole {unit}; choose a smaller unit", self.name)
     }
 }
 
@@ -163,7 +163,7 @@ impl KeyedTable for Table {
             name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') && name.starts_with(|c: char| c.is_ascii_alphabetic())
         };
         if !is_word(name) {
-            return Err(SchemaError::at(path, format!("the name {name:?} is no word of letters, digits and underscores")));
+            return Err(SchemaError::at(path, format!("the name {name:?} is not a word of letters, digits and underscores")));
         }
         if self.key.is_empty() {
             return Err(SchemaError::at(format!("{path}.key"), "expected at least one column in the key"));

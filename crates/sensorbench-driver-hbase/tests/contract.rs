@@ -267,7 +267,7 @@ fn times_apart(driver: &dyn Driver, asking: &mut Asking, table: &str) {
     assert_eq!(asking.execute(&one, &at(HOUR + 1)).unwrap(), Vec::<Vec<Value>>::new());
     asking.execute(&write, &[text("a"), Value::Timestamp(2 * MINUTE), Value::Double(2.5)]).unwrap();
     assert_eq!(asking.execute(&one, &at(2 * MINUTE)).unwrap()[0][1], Value::Double(2.5));
-    for (time, problem) in [(MINUTE + 1, "is no whole minute"), (MINUTE, "two rows have the same key")] {
+    for (time, problem) in [(MINUTE + 1, "is not a whole minute"), (MINUTE, "two rows have the same key")] {
         let refused = load_readings(driver, table, &[("a", MINUTE, 0.0), ("a", time, 0.0)]).unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::Data);
         assert!(refused.to_string().contains(problem), "{refused}");
@@ -314,7 +314,7 @@ fn columns_versions_filters_and_pages_are_what_schemas_say() {
     asking.execute("change", &[text("a"), text("new")]).unwrap();
     assert_eq!(note_of(&mut asking, "a"), [[text("new")]]);
     asking.execute("change", &[text("a"), Value::Null]).unwrap();
-    assert_eq!(note_of(&mut asking, "a"), Vec::<Vec<Value>>::new(), "a null is no cell");
+    assert_eq!(note_of(&mut asking, "a"), Vec::<Vec<Value>>::new(), "a null is not a cell");
     let kept = asking.execute("between", &[Value::Double(-2.0), Value::Double(-0.5)]).unwrap();
     assert_eq!(kept, [[text("a"), Value::Double(-1.0)]], "columns that are not named stay");
     driver.guard(&owner()).remove().unwrap();

@@ -170,7 +170,7 @@ pub struct Connection(DrivenConnection);
 /// A request that was not sent, and why.
 pub struct Unsent {
     pub error: DriverError,
-    /// The request, where nothing of it was written: it may go another way. None where the server may have seen some of it.
+    /// The request, where nothing of it was written: it may go another way. None if the server may have seen some of it.
     pub request: Option<Request<Full<Bytes>>>,
 }
 
@@ -195,7 +195,7 @@ impl Connection {
         })
     }
 
-    /// Hands on the body of an answer piece by piece, which is decompressed where it has to be. A body of a status that is no success is
+    /// Hands on the body of an answer piece by piece, which is decompressed where it has to be. A body of a status that is not a success is
     /// given back instead.
     pub async fn receive(
         &mut self,
@@ -213,7 +213,7 @@ impl Connection {
             && let Some(frame) = self.0.frame(&mut body).await
         {
             let frame = frame.map_err(|error| target.unreachable(describe(&error)))?;
-            // What is no data is trailers, in which nothing is looked for.
+            // What is not data is trailers, in which nothing is looked for.
             let Ok(data) = frame.into_data() else { continue };
             let mut hand_on = |data: &[u8]| {
                 if is_success {
@@ -227,7 +227,7 @@ impl Connection {
                 None => hand_on(&data)?,
                 Some(decoder) => {
                     let decoded = decoder.write_all(&data).and_then(|()| decoder.flush());
-                    decoded.map_err(|error| target.unreachable(format!("its answer is no gzip: {error}")))?;
+                    decoded.map_err(|error| target.unreachable(format!("its answer is not gzip: {error}")))?;
                     hand_on(decoder.get_ref())?;
                     decoder.get_mut().clear();
                 }

@@ -68,7 +68,7 @@ impl DrivenConnection {
         self.exchange.until(self.sender.try_send_request(request).map_err(Box::new))
     }
 
-    /// The next piece of a body; None where it has ended.
+    /// The next piece of a body; None if it has ended.
     pub async fn frame(&mut self, body: &mut Incoming) -> Option<hyper::Result<Frame<Bytes>>> {
         self.exchange.until(body.frame()).await
     }

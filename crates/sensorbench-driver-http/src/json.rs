@@ -16,7 +16,7 @@ const IN_NUMBERS: [bool; 256] = {
     bytes
 };
 
-/// A value that is no list and no object.
+/// A value that is neither a list nor an object.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Scalar<'a> {
     Null,
@@ -141,7 +141,7 @@ impl<'a> Reader<'a> {
         Ok(Cow::Owned(text))
     }
 
-    /// A value that is no list and no object.
+    /// A value that is neither a list nor an object.
     #[inline]
     pub fn scalar(&mut self) -> Result<Scalar<'a>, ConversionError> {
         match self.peek() {
@@ -263,7 +263,7 @@ mod tests {
             });
             Ok(())
         });
-        assert!(read.is_err(), "-inf is no JSON");
+        assert!(read.is_err(), "-inf is not JSON");
         let expected = numbers.map(|number| number.parse::<f64>().expect(number).to_bits());
         assert_eq!(seen[..numbers.len()], expected);
         for text in ["[-inf]", "[inf]", "[null]", "[1.2.3]", "[1e]", "[+1]", "[nan]"] {

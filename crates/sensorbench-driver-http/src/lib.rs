@@ -29,7 +29,7 @@
 //! ```
 //!
 //! Values are never put into text: InfluxDB binds them, and what it cannot bind is written by one encoder for each type (`template.rs`,
-//! `points.rs`). What a server would change without a word is refused: NaN, text that is no tag, times beyond its range or finer than
+//! `points.rs`). What a server would change without a word is refused: NaN, text that is not a tag, times beyond its range or finer than
 //! its unit, labels that it would cut.
 
 mod answer;

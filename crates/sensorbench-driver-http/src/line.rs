@@ -54,7 +54,7 @@ impl Limits {
         }
         if time_us % self.time_unit_us != 0 {
             return Err(ConversionError(format!(
-                "{time_us} µs since 1970 is no whole number of milliseconds, which is all that the server keeps of a time"
+                "{time_us} µs since 1970 is not a whole number of milliseconds, which is all that the server keeps of a time"
             )));
         }
         Ok(time_us / self.time_unit_us)

@@ -32,7 +32,7 @@ pub trait Form: Sync {
         (!reply.status.is_success()).then(|| reply.shown())
     }
 
-    /// How many rows of a refused batch are in all the same; None where the server does not tell.
+    /// How many rows of a refused batch are in all the same; None if the server does not tell.
     fn kept_of_refused(&self, rows: u64, reply: &Reply) -> Option<u64>;
 
     /// A batch is sent when it has so many rows, or so many bytes, and where a batch of the rows that are handed over ends.

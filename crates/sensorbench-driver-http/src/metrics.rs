@@ -37,7 +37,7 @@ pub fn sums(control: &Control) -> Result<BTreeMap<String, f64>, DriverError> {
     Ok(sums)
 }
 
-/// A line, or None where it is none.
+/// A line, or None if it is none.
 fn sample(line: &str) -> Option<Sample> {
     if line.starts_with('#') {
         return None;

@@ -251,7 +251,7 @@ impl Points {
         move |error| error.at("column", &self.columns[place].name)
     }
 
-    /// The fields of a row that have a value: name, column, whether it is written as base64, and the value. A row without any is no point.
+    /// The fields of a row that have a value: name, column, whether it is written as base64, and the value. A row without any is not a point.
     pub fn fields_of<'a, 'p>(
         &'p self,
         value: &'p impl Fn(usize) -> ValueRef<'a>,
@@ -291,21 +291,21 @@ impl Points {
         rows.reduce(|fewest, rows| Ok(fewest?.min(rows?))).expect("there is a field")
     }
 
-    /// The time of a row in the server's unit; None where it is the one at which the point is taken.
+    /// The time of a row in the server's unit; None if it is the one at which the point is taken.
     pub fn time<'a>(&self, value: impl Fn(usize) -> ValueRef<'a>) -> Result<Option<i64>, ConversionError> {
         Ok(match self.time {
             Time::Constant(time) => Some(time),
             Time::Column(place) => match value(place) {
                 ValueRef::Timestamp(time) => Some(self.limits.time(time).map_err(self.at(place))?),
                 ValueRef::Integer(time) => Some(self.limits.own_time(time).map_err(self.at(place))?),
-                other => return Err(self.at(place)(ConversionError(format!("{other} is no time; every point has one")))),
+                other => return Err(self.at(place)(ConversionError(format!("{other} is not a time; every point has one")))),
             },
             Time::Server => None,
         })
     }
 }
 
-/// Appends what `append` appends, and nothing where that fails.
+/// Appends what `append` appends, and nothing if that fails.
 pub fn all_or_nothing(
     data: &mut Vec<u8>,
     append: impl FnOnce(&mut Vec<u8>) -> Result<(), ConversionError>,
@@ -473,7 +473,7 @@ mod tests {
         for (row, expected) in [
             (with(3, ValueRef::Double(f64::NAN)), "column value: NaN"),
             (with(1, ValueRef::Null), "column sensor: null cannot be a tag"),
-            (with(2, ValueRef::Null), "column time: null is no time"),
+            (with(2, ValueRef::Null), "column time: null is not a time"),
             (
                 with(2, ValueRef::Timestamp(9_223_372_036_854_776)),
                 "column time: 9223372036854776 µs since 1970 is none of the server's times",

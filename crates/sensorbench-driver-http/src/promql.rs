@@ -129,7 +129,7 @@ impl MetricsReading {
                 match parameters[place].as_ref() {
                     ValueRef::Timestamp(time) => Ok(Some(time.div_euclid(UNIT_US) + i64::from(time.rem_euclid(UNIT_US) != 0))),
                     other => Err(self
-                        .refused(ConversionError(format!("{other} is no time")).at("parameter", &self.parameters[place].name))),
+                        .refused(ConversionError(format!("{other} is not a time")).at("parameter", &self.parameters[place].name))),
                 }
             };
         if self.at.is_some() {
@@ -358,7 +358,7 @@ impl Reading for MetricsReading {
             (Some(step), _) => {
                 if (times.last - times.first + 1) % step != 0 {
                     let start = seconds(times.first);
-                    let message = format!("the stretch from {start} s to {end} s is no whole number of steps");
+                    let message = format!("the stretch from {start} s to {end} s is not a whole number of steps");
                     return Err(self.refused(ConversionError(message)));
                 }
                 let first_end = seconds(times.first + step - 1);

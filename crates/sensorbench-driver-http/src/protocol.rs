@@ -106,7 +106,7 @@ pub trait Protocol: Send + Sync {
         (!reply.status.is_success()).then(|| reply.shown())
     }
 
-    /// How many rows of a refused batch are in all the same; None where the server does not tell.
+    /// How many rows of a refused batch are in all the same; None if the server does not tell.
     fn kept_of_refused(&self, rows: u64, reply: &Reply) -> Option<u64>;
 
     /// The request that writes the points of a batch while tables are loaded.
@@ -158,7 +158,7 @@ pub trait Protocol: Send + Sync {
 
 /// An operation that reads.
 pub trait Reading: Send + Sync {
-    /// The request for some parameters; None where the answer is known to be empty without one.
+    /// The request for some parameters; None if the answer is known to be empty without one.
     fn call(&self, parameters: &[Value]) -> Result<Option<Call>, DriverError>;
 
     /// Whether a refusal says that there is nothing of the kind that was asked for: then the answer is empty.

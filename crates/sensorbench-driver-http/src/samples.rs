@@ -19,7 +19,7 @@ use crate::points::{Name, Points, all_or_nothing};
 use crate::times::next_ms;
 
 pub const METRIC_LABEL: &str = "__name__";
-/// The NaN that is a value. Another one, of all NaN, is the mark of a series that has ended, and would be no sample.
+/// The NaN that is a value. Another one, of all NaN, is the mark of a series that has ended, and would not be a sample.
 const NAN_BITS: u64 = 0x7ff8_0000_0000_0001;
 /// Tags of fields in protobuf: the number of a field, and whether it has a length, eight bytes or a varint.
 const FIRST_WITH_LENGTH: u8 = 1 << 3 | 2;

@@ -44,7 +44,7 @@ pub fn row_names(operation: &Operation, named: Option<Vec<String>>) -> Result<Ve
     }
 }
 
-/// The place of the timestamp parameter that a key of the statement names as `:name`; None where the statement has no such key.
+/// The place of the timestamp parameter that a key of the statement names as `:name`; None if the statement has no such key.
 pub fn time_parameter(operation: &Operation, key: &str, text: Option<&str>) -> Result<Option<usize>, SchemaError> {
     let Some(text) = text else { return Ok(None) };
     let place = text.strip_prefix(':').map(|name| operation.require_parameter(name)).transpose()?;

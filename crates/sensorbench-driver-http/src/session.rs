@@ -125,7 +125,7 @@ impl Lines {
     }
 }
 
-/// Bytes before the end of the first line; None where there is no end. The standard library looks for it many bytes at a time.
+/// Bytes before the end of the first line; None if there is no end. The standard library looks for it many bytes at a time.
 fn line_length(mut data: &[u8]) -> Option<usize> {
     let all = data;
     let passed = data.skip_until(b'\n').expect("memory is read without fail");

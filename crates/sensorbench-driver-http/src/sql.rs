@@ -58,7 +58,7 @@ pub struct WriteText {
     pub columns: BTreeMap<String, String>,
 }
 
-/// What an operation says that writes a row; None where it is a statement.
+/// What an operation says that writes a row; None if it is a statement.
 pub fn written(operation: &Operation) -> Result<Option<WriteText>, SchemaError> {
     if operation.statement.get("write").is_none() {
         return Ok(None);

@@ -159,7 +159,7 @@ pub fn append_number(text: &mut String, value: ValueRef) -> Result<(), Conversio
     match value {
         ValueRef::Integer(number) => write!(text, "{number}").expect("memory takes everything"),
         ValueRef::Double(number) if number.is_finite() => text.push_str(ryu::Buffer::new().format_finite(number)),
-        other => return Err(ConversionError(format!("{other} is no number that a statement can have"))),
+        other => return Err(ConversionError(format!("{other} is not a number that a statement can have"))),
     }
     Ok(())
 }

@@ -125,7 +125,7 @@ impl Prepared {
         Ok(())
     }
 
-    /// Appends the rows of a reply that is no cursor.
+    /// Appends the rows of a reply that is not a cursor.
     pub fn push_reply(&self, reply: &Document, request: &mut Request) -> Result<(), DriverError> {
         let raw = |document: &Document| {
             RawDocumentBuf::try_from(document).map_err(|error| DriverError::Data(format!("{}: {error}", self.name)))

@@ -18,7 +18,7 @@ impl FieldConversionError {
     pub fn describe(&self, fields: &[Parameter]) -> String {
         match self {
             FieldConversionError::TooFine(place, time) => format!(
-                "{}: the time {time} µs is no whole number of milliseconds, which is all that a date can hold; leave out $date",
+                "{}: the time {time} µs is not a whole number of milliseconds, which is all that a date can hold; leave out $date",
                 fields[*place].name
             ),
             FieldConversionError::NoNumber(place) => {

@@ -71,7 +71,7 @@ impl Documents {
         })
     }
 
-    /// The field with the slots; None where a row is a document.
+    /// The field with the slots; None if a row is a document.
     pub fn slots(&self) -> Option<&str> {
         self.each.as_ref().map(|each| each.field.as_str())
     }

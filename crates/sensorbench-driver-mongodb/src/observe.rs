@@ -47,7 +47,7 @@ pub async fn describe(database: &Database, target: &Target) -> Result<Descriptio
     let sharding = match name {
         _ if is_router(&hello) => shard_keys(database, target).await.unwrap_or_else(|error| format!("not reported ({error})")),
         "FerretDB" => "none: FerretDB cannot shard collections".to_owned(),
-        _ => "none: the server is no router of a sharded cluster (mongos)".to_owned(),
+        _ => "none: the server is not a router of a sharded cluster (mongos)".to_owned(),
     };
     settings.insert("sharding".to_owned(), sharding);
     settings.insert("wire version".to_owned(), hello.get_i32("maxWireVersion").unwrap_or_default().to_string());
@@ -62,7 +62,7 @@ pub async fn describe(database: &Database, target: &Target) -> Result<Descriptio
     Ok(Description { database: name.to_owned(), version: version.trim_start_matches('v').to_owned(), settings })
 }
 
-/// Whether the server keeps doubles that are no number. FerretDB ends the connection over one.
+/// Whether the server keeps doubles that are not a number. FerretDB ends the connection over one.
 pub async fn keeps_nan(database: &Database) -> Result<bool, Error> {
     let build = database.run_command(doc! {"buildInfo": 1}).await?;
     Ok(!build.contains_key("ferretdbVersion"))

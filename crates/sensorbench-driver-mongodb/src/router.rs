@@ -103,5 +103,5 @@ fn behind_a_router_collections_are_sharded() {
 fn a_server_alone_shards_nothing() {
     let (made, sharding) = made(&doc! {});
     assert_eq!(made, pairs(&[("create", "t")]));
-    assert_eq!(sharding, "none: the server is no router of a sharded cluster (mongos)");
+    assert_eq!(sharding, "none: the server is not a router of a sharded cluster (mongos)");
 }

@@ -19,7 +19,7 @@ use crate::{errors, observe};
 const SHARD: &str = "shardCollection";
 const COMMANDS: [&str; 6] = ["create", "createIndexes", "dropIndexes", "collMod", "compact", SHARD];
 
-/// Beside `shardCollection`: it is left out where the target is no router of a sharded cluster.
+/// Beside `shardCollection`: it is left out where the target is not a router of a sharded cluster.
 const WHERE_SHARDED: &str = "where_sharded";
 
 /// A schema whose parts are known to be sound.

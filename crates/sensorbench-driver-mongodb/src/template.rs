@@ -361,6 +361,6 @@ mod tests {
         assert!(refused(json!({"a": {"$date": ":value"}})).contains("expected a timestamp, it is declared as double"));
         let template = Template::of("x", &json!({"a": {"$date": ":time"}}), &fields()).unwrap();
         let error = template.append(&mut Vec::new(), &|_| ValueRef::Timestamp(1)).unwrap_err();
-        assert!(error.describe(&fields()).contains("time: the time 1 µs is no whole number of milliseconds"));
+        assert!(error.describe(&fields()).contains("time: the time 1 µs is not a whole number of milliseconds"));
     }
 }

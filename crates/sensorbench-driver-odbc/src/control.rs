@@ -35,7 +35,7 @@ impl<'a> Control<'a> {
         Ok(rows)
     }
 
-    /// The one number that a query is answered with; None where there is none.
+    /// The one number that a query is answered with; None if there is none.
     pub fn number(&self, text: String) -> Result<Option<i64>, DriverError> {
         let rows = self.ask(text, &[], &[Type::Integer])?;
         Ok(rows.iter().next().and_then(|row| if let ValueRef::Integer(number) = row.value(0) { Some(number) } else { None }))

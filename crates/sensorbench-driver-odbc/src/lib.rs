@@ -96,7 +96,7 @@ impl Database for OdbcDatabase {
                 return Err(SchemaError::at(path, message).into());
             }
             if let Some(column) = columns.iter().find(|column| !is_word(&column.name)) {
-                let message = format!("the column {:?} is no word; names are not quoted, so name it with AS", column.name);
+                let message = format!("the column {:?} is not a word; names are not quoted, so name it with AS", column.name);
                 return Err(SchemaError::at(path, message).into());
             }
         }
@@ -125,7 +125,7 @@ mod tests {
         let fill = "[[tables.log]]\nname = 'a b'\ntype = 'integer'\n";
         assert!(refused(fill).starts_with("fill.log: no statement of [create] has {log}"));
         assert!(
-            refused(&format!("{fill}[create]\nstatements = ['CREATE TABLE {{log}} (x INTEGER)']")).contains("\"a b\" is no word")
+            refused(&format!("{fill}[create]\nstatements = ['CREATE TABLE {{log}} (x INTEGER)']")).contains("\"a b\" is not a word")
         );
         let operation = |statement: &str| format!("[[operations]]\nname = 'q'\n{statement}");
         assert!(refused(&operation("")).starts_with("operation.q: missing field `statement`"));
@@ -142,6 +142,6 @@ mod tests {
         assert!(missing.contains("/nowhere/libodbc.so.2") && missing.contains("install unixODBC"), "{missing}");
         assert!(missing.contains("SENSORBENCH_ODBC_MANAGER") && !missing.contains("secret"), "{missing}");
         let other = open("odbc:x?manager=libc.so.6");
-        assert!(other.contains("libc.so.6 is no ODBC driver manager"), "{other}");
+        assert!(other.contains("libc.so.6 is not an ODBC driver manager"), "{other}");
     }
 }

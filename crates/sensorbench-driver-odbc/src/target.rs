@@ -89,11 +89,11 @@ fn given_attributes(url: &TargetUrl) -> Result<Vec<(String, String)>, DriverErro
     foreign
         .map(|(key, value)| {
             if !is_name(key) {
-                return Err(url.error(format!("option {key:?} can be no attribute of a connection string")));
+                return Err(url.error(format!("option {key:?} cannot be an attribute of a connection string")));
             }
             let decoded = percent_decode_str(value).decode_utf8();
             let value =
-                decoded.map_err(|_| url.error(format!("option {key} is no UTF-8 after its percent signs are decoded")))?;
+                decoded.map_err(|_| url.error(format!("option {key} is not UTF-8 after its percent signs are decoded")))?;
             Ok((key.clone(), value.into_owned()))
         })
         .collect()

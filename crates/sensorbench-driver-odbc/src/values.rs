@@ -124,12 +124,12 @@ pub fn canonical<'a>(cell: Cell<'a>, column: &Column, scratch: &'a mut String) -
         (_, Cell::Wide(units)) => {
             scratch.clear();
             for character in char::decode_utf16(units.iter().copied()) {
-                scratch.push(character.map_err(|_| refused(column, "text that is no UTF-16"))?);
+                scratch.push(character.map_err(|_| refused(column, "text that is not UTF-16"))?);
             }
             of_text(scratch, column)?
         }
         (_, Cell::Narrow(bytes)) => {
-            let text = std::str::from_utf8(bytes).map_err(|_| refused(column, "text that is no UTF-8"))?;
+            let text = std::str::from_utf8(bytes).map_err(|_| refused(column, "text that is not UTF-8"))?;
             of_text(text, column)?
         }
         (_, Cell::Cut) => return Err(refused(column, "a value that is longer than it said before")),

@@ -28,7 +28,7 @@ fn hash_tag(key: &[u8]) -> Option<&[u8]> {
 pub struct Topology {
     pub masters: Vec<Address>,
     pub replicas: usize,
-    /// The place of each slot's master, None where a slot has none. Empty for a single server.
+    /// The place of each slot's master, None if a slot has none. Empty for a single server.
     slots: Vec<Option<u16>>,
 }
 

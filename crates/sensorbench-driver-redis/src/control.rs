@@ -40,7 +40,7 @@ impl Masters {
         Ok(Self { topology, masters })
     }
 
-    /// The text under a key; None where there is none, or something else than UTF-8 text.
+    /// The text under a key; None if there is none, or something else than UTF-8 text.
     pub async fn text(&mut self, key: &str) -> Result<Option<String>, DriverError> {
         let master = self.of_key(key)?;
         if master.ask::<String>(redis::cmd("TYPE").arg(key)).await? != "string" {

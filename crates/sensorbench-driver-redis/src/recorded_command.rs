@@ -116,7 +116,7 @@ impl Template {
     }
 }
 
-/// What a literal says: bytes that are no UTF-8 stand in it as `\xff`.
+/// What a literal says: bytes that are not UTF-8 stand in it as `\xff`.
 fn bytes_of(text: &str) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text;

@@ -57,7 +57,7 @@ pub enum Item<'a> {
     Error(&'a [u8]),
 }
 
-/// Bytes that are no RESP2.
+/// Bytes that are not RESP2.
 #[derive(Debug, PartialEq)]
 pub struct Malformed;
 

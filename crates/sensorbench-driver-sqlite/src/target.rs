@@ -59,7 +59,7 @@ impl Target {
         match std::fs::metadata(&self.path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(self.without_database()),
             Err(error) => return Err(DriverError::Connection(format!("{}: {error}", self.path.display()))),
-            Ok(metadata) if !metadata.is_file() => return Ok(Occupant::Foreign("it is no file".to_owned())),
+            Ok(metadata) if !metadata.is_file() => return Ok(Occupant::Foreign("it is not a file".to_owned())),
             Ok(_) => {}
         }
         let connection = Connection::open_with_flags(&self.path, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(statement_error)?;

@@ -72,7 +72,7 @@ impl<'a> Administration<'a> {
         let what = format!("admin={host}:{port}, {}", command.split(' ').next().unwrap_or(command));
         let line = self.exchange(command).map_err(|error| DriverError::Connection(format!("{what}: {error}")))?;
         let refused = |problem: &str| DriverError::Statement(format!("{what}: {problem}"));
-        let answer: Json = serde_json::from_str(&line).map_err(|_| refused("the answer is no JSON; expected one line of it"))?;
+        let answer: Json = serde_json::from_str(&line).map_err(|_| refused("the answer is not JSON; expected one line of it"))?;
         if let Some(error) = answer.get("error") {
             return Err(refused(error.as_str().unwrap_or("it failed and does not say why")));
         }
@@ -117,7 +117,7 @@ mod tests {
         let address = answering(&["{\"COMMAND\": 7}\n", "{\"error\": \"no such table\"}\n", "hello\n", ""]);
         let admin = Administration::at(&address);
         assert_eq!(admin.size("mine").unwrap(), BTreeMap::from([("size mine".to_owned(), 7)]));
-        for expected in ["size: no such table", "the answer is no JSON", "size: unexpected end of file"] {
+        for expected in ["size: no such table", "the answer is not JSON", "size: unexpected end of file"] {
             let error = admin.size("mine").unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");
         }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A value that does not fit into the form in which it is to be written, or bytes that are no value of it.
+/// A value that does not fit into the form in which it is to be written, or bytes that are not a value of it.
 #[derive(Debug, PartialEq)]
 pub struct ConversionError(pub String);
 

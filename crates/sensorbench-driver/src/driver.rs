@@ -31,10 +31,10 @@ pub struct About {
     /// True when it is a relational database.
     pub relational: bool,
     /// What the database has for much data at once, past its ordinary writes, and loading goes by, always or by a target's option.
-    /// None where rows are loaded by ordinary writes.
+    /// None if rows are loaded by ordinary writes.
     pub bulk_load: Option<&'static str>,
     /// Whose recorded statements it executes again, by the name that traces have of them; [`ANY_STATEMENTS`](crate::ANY_STATEMENTS) where
-    /// it looks at none. None where it cannot be replayed at.
+    /// it looks at none. None if it cannot be replayed at.
     pub replays: Option<&'static str>,
 }
 

@@ -128,7 +128,7 @@ impl NamespaceGuard<'_> {
         }
     }
 
-    /// What lies there, or None where sensorbench created nothing.
+    /// What lies there, or None if sensorbench created nothing.
     pub fn fingerprint(&self) -> Result<Option<String>, DriverError> {
         Ok(self.marker()?.map(|marker| marker.fingerprint))
     }
@@ -162,7 +162,7 @@ impl NamespaceGuard<'_> {
         }
     }
 
-    /// The marker, or None where sensorbench created nothing.
+    /// The marker, or None if sensorbench created nothing.
     pub fn marker(&self) -> Result<Option<Marker>, DriverError> {
         Ok(match self.driver.occupant()? {
             Occupant::Ours(marker) => Some(marker),

@@ -106,6 +106,6 @@ pub struct WriteQuestion<'a> {
 pub struct WriteCheck {
     /// Number of the template.
     pub template: usize,
-    /// Why it may change what it must not, tables outside the namespace or anything at all; None where it cannot.
+    /// Why it may change what it must not, tables outside the namespace or anything at all; None if it cannot.
     pub problem: Option<String>,
 }

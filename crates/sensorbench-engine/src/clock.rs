@@ -206,7 +206,7 @@ impl Timer for RealTimer {
 
 /// Lets the kernel wake this thread as early as it can instead of up to 50 µs later.
 pub fn ask_for_exact_wakeups() {
-    // Not being allowed to is no error: the schedule lag that a report shows tells what it costs.
+    // Not being allowed to is not an error: the schedule lag that a report shows tells what it costs.
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
 }
 
@@ -223,7 +223,7 @@ pub fn ask_for_short_turns() {
         let is_known = libc::syscall(libc::SYS_sched_getattr, 0, &raw mut attributes, LENGTH, 0) == 0;
         if is_known && attributes.sched_policy == libc::SCHED_OTHER as u32 {
             attributes.sched_runtime = SHORT_TURN.as_nanos() as u64;
-            // Not being allowed to is no error: the report shows the lag that it costs.
+            // Not being allowed to is not an error: the report shows the lag that it costs.
             libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0);
         }
     }
@@ -236,7 +236,7 @@ pub fn ask_for_precedence() {
     const HIGHEST: i32 = -20;
     // SAFETY: no memory is given. 0 is the calling thread.
     unsafe {
-        // Not being allowed to is no error: the report shows the lag that it costs.
+        // Not being allowed to is not an error: the report shows the lag that it costs.
         libc::setpriority(libc::PRIO_PROCESS, 0, HIGHEST);
     }
 }

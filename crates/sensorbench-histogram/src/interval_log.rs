@@ -87,6 +87,23 @@ pub fn read_interval_log(text: &str) -> Result<Vec<TaggedInterval>, IntervalLogE
     Ok(intervals)
 }
 
+/// A log with one line for each tag of another log: all its intervals together, from the first start to the last end.
+pub fn summed_interval_log(text: &str) -> Result<String, IntervalLogError> {
+    let mut sums: Vec<TaggedInterval> = Vec::new();
+    for interval in read_interval_log(text)? {
+        match sums.iter_mut().find(|sum| sum.tag == interval.tag) {
+            None => sums.push(interval),
+            Some(sum) => {
+                let end = (sum.start + sum.length).max(interval.start + interval.length);
+                sum.start = sum.start.min(interval.start);
+                sum.length = end - sum.start;
+                sum.latencies.merge(&interval.latencies);
+            }
+        }
+    }
+    sums.iter().map(interval_log_line).try_fold(interval_log_header(), |log, line| Ok(log + &line?))
+}
+
 fn decoded(encoded: &str, deserializer: &mut Deserializer) -> Result<hdrhistogram::Histogram<u64>, IntervalLogError> {
     let bytes = BASE64.decode(encoded).map_err(|error| IntervalLogError::Format(error.to_string()))?;
     let mut histogram: hdrhistogram::Histogram<u64> =
@@ -119,6 +136,16 @@ mod tests {
     fn logs_can_be_joined_end_to_end() {
         let part = |start_s| interval_log_header() + &interval_log_line(&interval("a", start_s, &[1])).unwrap();
         assert_eq!(read_interval_log(&(part(0) + &part(1))).unwrap().len(), 2);
+    }
+
+    #[test]
+    fn intervals_of_a_tag_are_summed_up() {
+        let intervals = [interval("b", 2, &[5, 1_000]), interval("a", 0, &[7]), interval("b", 0, &[5]), interval("b", 1, &[])];
+        let text = intervals.iter().fold(interval_log_header(), |text, interval| text + &interval_log_line(interval).unwrap());
+        let whole = |tag, length_s, values: &[u64]| TaggedInterval { length: Duration::from_secs(length_s), ..interval(tag, 0, values) };
+        let summed = read_interval_log(&summed_interval_log(&text).unwrap()).unwrap();
+        assert_eq!(summed, [whole("b", 3, &[5, 5, 1_000]), whole("a", 1, &[7])]);
+        assert!(summed_interval_log("nonsense\n").is_err());
     }
 
     #[test]

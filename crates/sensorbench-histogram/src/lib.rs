@@ -6,5 +6,7 @@
 mod interval_log;
 mod latencies;
 
-pub use interval_log::{IntervalLogError, TaggedInterval, interval_log_header, interval_log_line, read_interval_log};
+pub use interval_log::{
+    IntervalLogError, TaggedInterval, interval_log_header, interval_log_line, read_interval_log, summed_interval_log,
+};
 pub use latencies::Latencies;

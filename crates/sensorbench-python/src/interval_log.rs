@@ -47,6 +47,13 @@ fn line(tag: String, start_ns: u64, length_ns: u64, latencies: &Latencies) -> St
     interval_log_line(&interval).expect("names of phases and operations are checked to be words")
 }
 
+/// The same log with one line for each tag, which has all its intervals.
+#[pyfunction]
+pub fn summed_interval_log(python: Python, text: &str) -> PyResult<String> {
+    let summed = python.detach(|| sensorbench_histogram::summed_interval_log(text));
+    summed.map_err(|error| DataError::new_err(error.to_string()))
+}
+
 /// One row for each line of the log: its tag, start and length, the counted values and their counts.
 #[pyfunction]
 pub fn read_interval_log(python: Python, text: &str) -> PyResult<PyArrowType<RecordBatch>> {

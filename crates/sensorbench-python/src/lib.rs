@@ -57,6 +57,7 @@ fn _engine(module: &Bound<PyModule>) -> PyResult<()> {
         wrap_pyfunction!(plan::statement_operations, module)?,
         wrap_pyfunction!(plan::parameters, module)?,
         wrap_pyfunction!(interval_log::read_interval_log, module)?,
+        wrap_pyfunction!(interval_log::summed_interval_log, module)?,
         wrap_pyfunction!(toml_lines::toml_lines, module)?,
     ] {
         module.add_function(function)?;

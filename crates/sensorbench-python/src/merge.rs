@@ -68,7 +68,7 @@ impl Merge {
             })
             .collect();
         for TaggedInterval { tag, start, latencies, .. } in read(log)? {
-            let unknown = || DataError::new_err(format!("{tag:?} is no figure of this run"));
+            let unknown = || DataError::new_err(format!("{tag:?} is not a figure of this run"));
             let (name, kind) = tag.rsplit_once('.').ok_or_else(unknown)?;
             let figures = self.cell(found, start.as_nanos() as u64, *cells.get(name).ok_or_else(unknown)?)?;
             match kind {

@@ -7,7 +7,7 @@ use toml::de::{DeTable, DeValue};
 
 use crate::errors::UsageError;
 
-/// The line of every key, by its path (`operation.get_peak_data.statement`, `target[0].url`). A text that is no TOML raises
+/// The line of every key, by its path (`operation.get_peak_data.statement`, `target[0].url`). A text that is not TOML raises
 /// with (line, message).
 #[pyfunction]
 pub fn toml_lines(text: &str) -> PyResult<HashMap<String, usize>> {

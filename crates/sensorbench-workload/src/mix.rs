@@ -149,7 +149,7 @@ mod tests {
         assert_eq!(kinds, [0, 0, 0, 2, 3, 3, 0, 0, 0, 2, 3, 3, 0]);
         let one = Mix::new(&[0.0, 7.0], MixOrder::InTurn).unwrap();
         assert!((0..20).all(|k| one.kind(Stream::new(1), k) == 1));
-        // A round whose shares are no doubles.
+        // A round whose shares are not doubles.
         let weights: Vec<f64> = (1..50).map(f64::from).collect();
         let (mix, mut counts) = (Mix::new(&weights, MixOrder::InTurn).unwrap(), vec![0.0; 49]);
         (0..1225).for_each(|k| counts[mix.kind(Stream::new(1), k)] += 1.0);

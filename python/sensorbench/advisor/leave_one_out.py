@@ -63,7 +63,7 @@ def leave_one_out(
 
 
 def _ratio(recommended: Ranking, held_out: Ranking) -> float | None:
-    """How many times the score of the first layout that both measured the best has where it was held out; None where they have none in common."""
+    """How many times the score of the first layout that both measured the best has where it was held out; None if they have none in common."""
     there = {_layout(place.candidate): place.candidate for place in held_out.places}
     first = next((there[key] for place in recommended.places if (key := _layout(place.candidate)) in there), None)
     return held_out.ratio(held_out.places[0].candidate, first).value if first is not None else None

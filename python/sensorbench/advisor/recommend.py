@@ -185,7 +185,7 @@ def _recommended(options: RecommendOptions, source: Source, check: LeaveOneOut |
 
 
 def _ranked(options: RecommendOptions, source: Source) -> tuple[Source, Ranking]:
-    """The ranking by some measurements, and these with the targets that are wanted alone. Raises UsageError where no layout fits."""
+    """The ranking by some measurements, and these with the targets that are wanted alone. Raises UsageError if no layout fits."""
     source = _at_targets(source, options.targets)
     needs = _with_range(options, source.gathered)
     _check_questions(needs, source.gathered)

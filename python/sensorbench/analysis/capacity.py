@@ -53,7 +53,7 @@ class Search:
 
 @dataclass(frozen=True)
 class Capacity:
-    """The highest rate that met in each of its trials, and the lowest above that met in none. None where there is none: nothing met
+    """The highest rate that met in each of its trials, and the lowest above that met in none. None if there is none: nothing met
     (`met_per_s`), or nothing was missed for good (`missed_per_s`). `is_confirmed`: whether the ends that there are had all trials that
     were asked for.
     """

@@ -5,7 +5,7 @@ the American Statistical Association 109, 2014), as used on performance tests by
 detection to identify software performance regressions in a continuous integration system", ICPE 2020): the series is cut
 where the energy distance between the two sides is greatest, if shuffled series nearly never reach it, and each side is
 searched again. Changed here: blocks of neighbouring values are shuffled, not single values, because latencies next to each
-other are alike, and distances are between ranks, so that a single spike is no change.
+other are alike, and distances are between ranks, so that a single spike is not a change.
 """
 
 from collections.abc import Iterable

@@ -1,6 +1,6 @@
 """Which candidates meet which needs, and which needs stand in one another's way.
 
-A candidate has traits: on each axis the words that are true of it, or nothing where that is not known. A need is met by any of
+A candidate has traits: on each axis the words that are true of it, or nothing if that is not known. A need is met by any of
 some words on one axis. What is not known does not meet a need, and is distinguished from what does not. Needs may clash: each can be
 met, but never all of them at once. Selection is the source's: list the least that is needed on each axis, and maximise the number
 that is met (study of elastic databases, use-case advice).

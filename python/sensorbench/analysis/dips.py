@@ -34,7 +34,7 @@ class Dip:
 @dataclass(frozen=True)
 class Windows:
     """Operations that ended, by whole windows of `WINDOW_S`: `before` a fault those that succeeded, backwards from it; from it on those that
-    succeeded (`ok`) and those that did not (`failed`). `last_failed_s` is the time from the fault to the last failure; None where there was none.
+    succeeded (`ok`) and those that did not (`failed`). `last_failed_s` is the time from the fault to the last failure; None if there was none.
     """
 
     before: Floats
@@ -57,7 +57,7 @@ def windows(ends_s: Floats, is_ok: NDArray[np.bool_], fault_at_s: float, end_s: 
 
 
 def dip(counted: Windows) -> Dip:
-    """The dip after a fault. Raises ValueError where there is no whole window before the fault, or after it."""
+    """The dip after a fault. Raises ValueError if there is no whole window before the fault, or after it."""
     if not len(counted.before) or not len(counted.ok):
         raise ValueError("expected at least a second before the fault and after it")
     level = float(np.median(counted.before))

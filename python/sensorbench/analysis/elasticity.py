@@ -89,7 +89,7 @@ class Elasticity:
 
 def stability(sets: Sets, bootstrap_at_s: float, not_before_s: float | None = None) -> Stability:
     """When a cluster is stable again after its bootstrap (7.2), and not before another moment, if one is given: that at which its data
-    are where they belong. Raises ValueError where fewer than two sets came before the bootstrap.
+    are where they belong. Raises ValueError if fewer than two sets came before the bootstrap.
     """
     before = sets.between(-np.inf, bootstrap_at_s).durations_s
     if len(before) < 2:
@@ -127,7 +127,7 @@ def _first_five(holds: np.ndarray) -> int | None:
 def elasticity(sets: Sets, bootstrap_at_s: float, stable_at_s: float, requests_per_thread: float) -> Elasticity:
     """The score (7.3). The levels are the means of the sets that began before the bootstrap, and of those from stability on.
 
-    Raises ValueError where no set came before the bootstrap, between the two, or after.
+    Raises ValueError if no set came before the bootstrap, between the two, or after.
     """
     from scipy.interpolate import CubicSpline
 

@@ -67,7 +67,7 @@ class Answers:
         return len(self.numbers)
 
     def find(self, number: int) -> Answer | None:
-        """The answer to one operation; None where there is none."""
+        """The answer to one operation; None if there is none."""
         place = int(np.searchsorted(self.numbers, np.uint64(number)))
         return self.at(place) if place < len(self) and self.numbers[place] == number else None
 

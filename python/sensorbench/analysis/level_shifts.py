@@ -9,7 +9,7 @@ of its two sides is one that permutations of the same values seldom reach.
 Changed here: a history grows by one value at a time, and each is looked at when it comes. So only the last few places are tried at each value,
 not all of them again, which would have each place compete with all others for ever. A test at each value errs in at most `SIGNIFICANCE` of
 them, whatever the distribution of the values, as long as they are exchangeable. What is found begins a new level. Values far from the median
-are drawn in before they are compared, so that one spike is no change. Values may have weights, by which those of noisy days count less:
+are drawn in before they are compared, so that one spike is not a change. Values may have weights, by which those of noisy days count less:
 permutations move each value with its weight, so that the test errs no more often.
 """
 
@@ -101,7 +101,7 @@ def level_shifts(values: Floats, *, weights: Floats | None = None, seed: int = 0
 
 
 def variation_within(values: Floats, places: Sequence[int]) -> float | None:
-    """The coefficient of variation between the values of a history, within its levels; None where no level has three values.
+    """The coefficient of variation between the values of a history, within its levels; None if no level has three values.
 
     Args:
         values: figures above zero; shape (values,).

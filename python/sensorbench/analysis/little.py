@@ -32,7 +32,7 @@ class ClosedLoop:
 
     @property
     def violation(self) -> str | None:
-        """The likely cause where the deviation is beyond the tolerance; None where it is not."""
+        """The likely cause where the deviation is beyond the tolerance; None if it is not."""
         missing = -self.deviation
         if abs(missing) <= TOLERANCE:
             return None

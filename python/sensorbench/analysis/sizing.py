@@ -72,7 +72,7 @@ class Step:
 @dataclass(frozen=True)
 class Sizing:
     """What a load needs: the nodes, and by which of the steps there are so many. Disk is that of all nodes, memory that of
-    one; None where something that it follows from is not known.
+    one; None if something that it follows from is not known.
     """
 
     nodes: int

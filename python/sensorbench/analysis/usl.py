@@ -29,7 +29,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Usl:
-    """The law, fitted. `peak_nodes` is the number of nodes beyond which more get less done; None where there is none (κ = 0)."""
+    """The law, fitted. `peak_nodes` is the number of nodes beyond which more get less done; None if there is none (κ = 0)."""
 
     per_node: Estimate
     contention: Estimate

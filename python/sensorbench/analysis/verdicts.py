@@ -41,8 +41,8 @@ def judge(ratio: Interval, *, margin: float = EQUIVALENCE_MARGIN) -> Verdict:
     """The verdict that a ratio and its interval allow.
 
     - fewer than three runs, or no interval at all: inconclusive, whatever the figures look like;
-    - the interval lies inside the margin around 1: equivalent, even if it does not hold 1;
-    - the interval does not hold 1: faster, or slower;
+    - the interval lies inside the margin around 1: equivalent, even if it does not include 1;
+    - the interval does not include 1: faster, or slower;
     - the interval is so wide that a factor of two to either side would not show: inconclusive;
     - else: no significant difference, which is not the same as none being there.
     """
@@ -58,4 +58,4 @@ def judge(ratio: Interval, *, margin: float = EQUIVALENCE_MARGIN) -> Verdict:
         return Verdict("slower", ratio, f"the {ratio.confidence:.0%} interval lies above 1")
     if ratio.high / ratio.low > TOO_WIDE:
         return Verdict("inconclusive", ratio, "the interval is too wide; more operations or repeats would narrow it")
-    return Verdict("no significant difference", ratio, f"the {ratio.confidence:.0%} interval holds 1")
+    return Verdict("no significant difference", ratio, f"the {ratio.confidence:.0%} interval includes 1")

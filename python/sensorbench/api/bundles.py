@@ -1,4 +1,4 @@
-"""Bundles of results: made, and verified."""
+"""Creating and verifying bundles of results."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,16 +13,16 @@ __all__ = ["Verified", "bundle", "verify"]
 
 @dataclass(frozen=True)
 class Verified:
-    """What verifying a bundle found.
+    """The outcome of verifying a bundle.
 
     Attributes:
-        title: of the results.
-        kind: of the results, such as `comparison`.
-        figures: how many figures were computed again from what was recorded.
-        checks: what was checked, in words.
-        problems: what is wrong, in words; none of a bundle that is sound.
-        unverified: what does not follow from what is in the bundle, by name.
-        signer: who signed it; None where no signers were given.
+        title: title of the results.
+        kind: kind of the results, such as `comparison`.
+        figures: number of figures that were recomputed from recorded data.
+        checks: descriptions of the checks.
+        problems: descriptions of the problems; empty if the bundle is sound.
+        unverified: names of what cannot be recomputed from the bundle, such as `machine and environment`.
+        signer: who signed the bundle; None if no allowed signers were given.
 
     Examples:
         >>> import sensorbench as sb
@@ -44,7 +44,7 @@ class Verified:
 
     @property
     def is_sound(self) -> bool:
-        """Whether nothing is wrong."""
+        """Whether no problem was found."""
         return not self.problems
 
 
@@ -56,21 +56,21 @@ def bundle(
     key: str | Path | None = None,
     replace: bool = False,
 ) -> Path:
-    """Puts results into one file that others can verify.
+    """Packs results into one file that others can verify.
 
     Args:
-        folder: the results.
-        out: the file, whose name ends with `.sbz`.
-        with_operations: whether logs of all operations go in.
-        key: an SSH key that signs the bundle.
-        replace: whether a bundle that lies there is overwritten; nothing else ever is.
+        folder: the results folder.
+        out: path of the bundle; must end with `.sbz`.
+        with_operations: include the logs of all operations.
+        key: an SSH key to sign the bundle with.
+        replace: overwrite an existing bundle. Other files are never overwritten.
 
     Returns:
-        The file.
+        Path of the bundle.
 
     Raises:
-        UsageError: there are no results, a schema file was changed since it was run, or something else lies where the bundle goes.
-        DamagedResultsError: the results are damaged.
+        UsageError: if there are no results, a schema file was changed since the run, or `out` exists.
+        DamagedResultsError: if a file is damaged.
 
     """
     with own_errors():
@@ -82,14 +82,14 @@ def verify(path: str | Path, *, allowed_signers: str | Path | None = None) -> Ve
     """Verifies a bundle: hashes, figures, accounting, times, questions, caches, schema files.
 
     Args:
-        path: the bundle.
-        allowed_signers: a file of allowed signers, as ssh-keygen(1) has it; one of them must have signed the bundle.
+        path: path of the bundle.
+        allowed_signers: an allowed-signers file as described in ssh-keygen(1); one of the signers must have signed the bundle.
 
     Returns:
-        What was found; a bundle that is not sound is no error here.
+        The outcome. Problems do not raise an error; see `is_sound`.
 
     Raises:
-        UsageError: the file is no bundle, or is not safe to open.
+        UsageError: if the file is not a bundle, or is not safe to open.
 
     """
     with own_errors():

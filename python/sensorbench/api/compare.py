@@ -1,4 +1,4 @@
-"""Two results against one another."""
+"""Comparing two results."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,14 +23,14 @@ __all__ = ["ComparedOperation", "Comparison", "compare"]
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two results, operation by operation.
+    """The comparison of two results, by operation.
 
     Attributes:
-        a: what was compared.
-        b: what it was compared with.
-        metric: the figure of the response times by which they were compared.
-        operations: each operation at each pair of variants, with ratio, interval and verdict.
-        differences: what else differs between the two, such as the machines; read these before the verdicts.
+        a: the first result.
+        b: the second result.
+        metric: the response-time metric that was compared.
+        operations: ratio, interval and verdict for each operation and pair of variants.
+        differences: other differences between the results, such as the machines; read these before the verdicts.
 
     Examples:
         >>> import sensorbench as sb
@@ -50,37 +50,37 @@ class Comparison:
 
     @property
     def slower(self) -> Rows[ComparedOperation]:
-        """The operations at which `a` is slower than `b`."""
+        """The operations for which `a` is slower than `b`."""
         return self.operations.where(lambda operation: operation.verdict == "slower")
 
     @property
     def faster(self) -> Rows[ComparedOperation]:
-        """The operations at which `a` is faster than `b`."""
+        """The operations for which `a` is faster than `b`."""
         return self.operations.where(lambda operation: operation.verdict == "faster")
 
     def to_arrow(self) -> pa.Table:
-        """The operations as an Arrow table.
+        """Returns the operations as an Arrow table.
 
         Returns:
-            A table with a column for each field of `ComparedOperation`.
+            A table with one column per field of `ComparedOperation`.
 
         """
         return self.operations.to_arrow()
 
     def to_pandas(self) -> "pd.DataFrame":
-        """The operations as a pandas DataFrame.
+        """Returns the operations as a pandas DataFrame.
 
         Returns:
-            A frame with a column for each field of `ComparedOperation`.
+            A DataFrame with one column per field of `ComparedOperation`.
 
         Raises:
-            NotAvailableError: where pandas is not installed.
+            NotAvailableError: if pandas is not installed.
 
         """
         return self.operations.to_pandas()
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: a row for each operation."""
+        """The representation in a notebook: a row for each operation."""
         columns = ("variant", "operation", "A", "B", "A / B", "interval", "A is", "why")
         rows = (
             (
@@ -106,22 +106,22 @@ def compare(
     margin: float = EQUIVALENCE_MARGIN,
     force: bool = False,
 ) -> Comparison:
-    """Compares two results of one dataset and workload: which is faster, by how much, with which confidence interval.
+    """Compares two results of the same dataset and workload: which is faster, by how much, with a confidence interval.
 
     Args:
-        a: what is compared: results, their folder, or `FOLDER:VARIANT` for one of their variants.
-        b: what it is compared with, in the same form.
-        metric: the figure of the response times: `mean`, `median`, `sd`, `p75`, `p95`, `p99` or `mean_to_p95`; that of `a` if None.
+        a: the first result: a results object, a results folder, or `FOLDER:VARIANT` for one variant.
+        b: the second result, in the same form.
+        metric: the response-time metric: `mean`, `median`, `sd`, `p75`, `p95`, `p99` or `mean_to_p95`; the ranking metric of `a` if None.
         margin: ratios within this share of 1 are equivalent; 0.05 is 5%.
-        force: whether results of different datasets or workloads are set side by side, without verdicts.
+        force: allow different datasets or workloads; these are shown side by side, without verdicts.
 
     Returns:
-        The comparison, operation by operation.
+        The comparison, by operation.
 
     Raises:
-        UsageError: for results that cannot be compared, and where there are none.
-        NotAvailableError: for results of other kinds than comparisons.
-        DamagedResultsError: for a file of results that is damaged.
+        UsageError: if there are no results, or they cannot be compared.
+        NotAvailableError: if the results are not of a comparison.
+        DamagedResultsError: if a file is damaged.
 
     Examples:
         >>> import sensorbench as sb

@@ -1,4 +1,4 @@
-"""Datasets: those that there are, and a user's own."""
+"""Datasets: built-in ones and your own."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -23,13 +23,13 @@ from sensorbench.options import DEFAULT_SEED
 
 
 class Dataset:
-    """A dataset: relations of rows, in a folder of Parquet files. `open` and `from_csv` make one.
+    """A dataset: named relations, stored in a folder of Parquet files. Created by `open` and `from_csv`.
 
-    An experiment uses it by its folder (`dataset = "FOLDER"`), and so does whoever gets a copy of the folder: equal rows have equal
+    To use it in an experiment, name its folder (`dataset = "FOLDER"`). A copy of the folder is the same dataset: equal rows have equal
     fingerprints.
 
     Attributes:
-        folder: where it is.
+        folder: the folder of the dataset.
 
     Examples:
         >>> import sensorbench as sb
@@ -45,10 +45,10 @@ class Dataset:
 
     @staticmethod
     def names() -> tuple[str, ...]:
-        """The names of the datasets that there are without files of your own: some are in the package, others are generated.
+        """Returns the names of the built-in datasets. Some are in the package, others are generated.
 
         Returns:
-            Names that `open` takes.
+            Names that `open` accepts.
 
         Examples:
             >>> import sensorbench as sb
@@ -60,19 +60,19 @@ class Dataset:
 
     @classmethod
     def open(cls, name: str | Path, *, scale: float = 1.0, seed: int = DEFAULT_SEED, progress: ShowProgress = False) -> "Dataset":
-        """A dataset that is there, or that is generated or imported into the cache, once.
+        """Opens a dataset. Generated and imported datasets are created in the cache on first use.
 
         Args:
-            name: name of a dataset, the folder of one, or a mapping file (.toml).
-            scale: share of the whole that is used, above 0 and at most 1: of the span, of the sensors, or of the articles.
-            seed: seed of generated data.
-            progress: whether progress is printed, or the function that is told.
+            name: name of a built-in dataset, folder of a dataset, or a mapping file (.toml).
+            scale: share of the dataset to use, above 0 and at most 1: of its span, its sensors or its articles.
+            seed: seed for generated data.
+            progress: True prints progress to standard error; a function is called with each event.
 
         Returns:
             The dataset.
 
         Raises:
-            UsageError: for a name that nothing has, a scale out of range, or files that do not fit.
+            UsageError: if the dataset is unknown, the scale is out of range, or files are invalid.
 
         Examples:
             >>> import sensorbench as sb
@@ -110,37 +110,37 @@ class Dataset:
         out: str | Path | None = None,
         progress: ShowProgress = False,
     ) -> "Dataset":
-        r"""Imports your own CSV or Parquet files. The arguments are the keys of a mapping file.
+        r"""Imports your own CSV or Parquet files. The arguments correspond to the keys of a mapping file.
 
         Args:
-            files: one file or several.
-            name: what the dataset is called: letters, digits, `_`, `.` and `-`.
-            time: the column of the time; or the columns of year, month, day and, where there are some, hour, minute and second.
-            sensors: name of sensor → column, where each row has many sensors. Either this, or `sensor` and `value`.
-            sensor: the column that names the sensor, where each row is one reading.
-            value: the column of the value, where each row is one reading.
-            text_sensors: sensors whose values are text: name of sensor → column where each row has many sensors, else their names.
-            site: a number for all rows, or the name of a column.
-            zone: a number for all rows, or the name of a column.
-            time_format: how times are written, as strptime has it; ISO 8601 if None.
-            time_unit: the unit of times that are numbers since 1970.
-            time_zone: the time zone of times without an offset; UTC if None.
-            missing: texts that mean "no value"; empty cells and NaN always do.
-            decimal: the decimal sign of values.
-            thousands: what parts groups of three digits in values; nothing if None.
-            encoding: of CSV files, as Python names it.
-            bad_rows: `refuse`: nothing is imported if any row is bad; `skip`: they are left out and counted.
-            title: the headline; the name if empty.
-            source: where the data are from, for reports.
-            license: what may be done with them, for reports.
-            out: the folder for the dataset, which must be empty or not there; the cache if None, where files are imported once.
-            progress: whether progress is printed, or the function that is told.
+            files: a file, or several.
+            name: name of the dataset: letters, digits, `_`, `.` and `-`.
+            time: the timestamp column; or the columns for year, month, day and optionally hour, minute and second.
+            sensors: name of sensor → column, for files with several sensors per row. Give either this, or `sensor` and `value`.
+            sensor: the column with the sensor's name, for files with one reading per row.
+            value: the column with the value, for files with one reading per row.
+            text_sensors: sensors with text values: name of sensor → column for files with several sensors per row, else a list of names.
+            site: a number for all rows, or a column name.
+            zone: a number for all rows, or a column name.
+            time_format: strptime format of timestamps; ISO 8601 if None.
+            time_unit: unit of numeric timestamps since 1970.
+            time_zone: time zone of timestamps without an offset; UTC if None.
+            missing: strings that mean "no value"; empty cells and NaN always do.
+            decimal: decimal separator of values.
+            thousands: thousands separator of values; none if None.
+            encoding: encoding of CSV files; a Python codec name.
+            bad_rows: `refuse`: import nothing if any row is invalid; `skip`: skip and count invalid rows.
+            title: title of the dataset; its name if empty.
+            source: origin of the data, for reports.
+            license: license of the data, for reports.
+            out: the folder for the dataset, which must be empty or not exist; if None, files are imported into the cache once.
+            progress: True prints progress to standard error; a function is called with each event.
 
         Returns:
             The dataset.
 
         Raises:
-            UsageError: for files that are not there or do not fit, for bad rows that are not skipped, and for a folder that is not free.
+            UsageError: if files are missing or invalid, rows are invalid and not skipped, or `out` is not empty.
 
         Examples:
             >>> import sensorbench as sb
@@ -183,57 +183,57 @@ class Dataset:
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """The name of the dataset."""
         return self._dataset.name
 
     @property
     def title(self) -> str:
-        """Its headline."""
+        """The title of the dataset."""
         return self._dataset.describe().title
 
     @property
     def fingerprint(self) -> str:
-        """Equal for equal rows."""
+        """A hash of the content: equal for equal rows."""
         return self._dataset.describe().fingerprint
 
     @property
     def readings(self) -> int:
-        """How many readings it has, or records of a log, or articles."""
+        """The number of readings, log records or articles."""
         return self._dataset.describe().readings
 
     @property
     def relations(self) -> Mapping[str, int]:
-        """The number of rows of each relation, by its name."""
+        """The number of rows of each relation, by name."""
         return MappingProxyType({name: relation.rows for name, relation in self._dataset.describe().relations.items()})
 
     @property
     def span(self) -> tuple[datetime, datetime] | None:
-        """The first and the last time, in UTC and without an offset; None for articles."""
+        """The first and last timestamp: UTC, without time zone; None for articles."""
         described = self._dataset.describe()
         first, last = described.first_time, described.last_time
         return None if first is None or last is None else (first, last)
 
     @property
     def interval_s(self) -> float | None:
-        """The sampling interval in s: the median time between two readings of a sensor; None where there is none."""
+        """The sampling interval in s: the median time between two readings of a sensor; None if there is none."""
         return self._dataset.describe().interval_s
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was noted when it was imported, such as rows that were left out."""
+        """Notes from the import, such as skipped rows."""
         return tuple(self._dataset.describe().notes)
 
     def query(self, sql: str) -> pa.Table:
-        """The answer to a query over the relations, in the SQL of DuckDB; times are UTC.
+        """Runs a DuckDB SQL query over the relations. Timestamps are UTC.
 
         Args:
-            sql: the query. The names of the relations are those of `relations`.
+            sql: the query. Use the names in `relations` as table names.
 
         Returns:
-            The answer as an Arrow table; all of it is in memory.
+            The answer as an Arrow table, in memory.
 
         Raises:
-            UsageError: for a query that DuckDB does not take.
+            UsageError: if DuckDB rejects the query.
 
         Examples:
             >>> import sensorbench as sb
@@ -249,16 +249,16 @@ class Dataset:
             raise UsageError(f"query of dataset {self.name}: {error}") from error
 
     def table(self, relation: str | None = None) -> pa.Table:
-        """The rows of a relation as an Arrow table; all of them are in memory, and `query` gives fewer.
+        """Returns all rows of a relation as an Arrow table, in memory. Use `query` to select fewer.
 
         Args:
-            relation: its name; the relation of the readings if None.
+            relation: name of the relation; the readings if None.
 
         Returns:
-            The rows, in the order in which they are stored.
+            The rows, in stored order.
 
         Raises:
-            UsageError: for a relation that is not there.
+            UsageError: if the relation does not exist.
 
         """
         name = relation or next(iter(self.relations))
@@ -267,17 +267,17 @@ class Dataset:
         return self.query(f'SELECT * FROM "{name}"')
 
     def export(self, form: Literal["csv", "parquet", "influx"], out: str | Path) -> tuple[Path, ...]:
-        """Writes the relations in a form that other tools read.
+        """Exports the relations for other tools.
 
         Args:
-            form: `csv`, `parquet`, or `influx` for line protocol.
-            out: the folder, which must be empty or not there.
+            form: `csv`, `parquet`, or `influx` (line protocol).
+            out: the folder, which must be empty or not exist.
 
         Returns:
-            The files.
+            Paths of the files.
 
         Raises:
-            UsageError: for another form, and for a folder that is not free.
+            UsageError: if the format is unknown, or the folder is not empty.
 
         Examples:
             >>> import sensorbench as sb
@@ -293,7 +293,7 @@ class Dataset:
         return f"<Dataset {self.name}: {self.readings:,} readings, {str(self.folder)!r}>"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
+        """The representation in a notebook."""
         span = self.span
         facts = (
             f"{self.readings:,} readings",

@@ -1,4 +1,4 @@
-"""What library calls raise: errors of this package, whatever part of it they come from."""
+"""The errors that library calls raise, whatever part of the package they come from."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,7 +31,7 @@ __all__ = [
 
 
 class NotAvailableError(UsageError):
-    """What these results do not have: another kind of results has it, or nothing of it was kept, or a library is not installed.
+    """These results do not have what was requested, or an optional library is not installed.
 
     Examples:
         >>> import sensorbench as sb
@@ -43,11 +43,11 @@ class NotAvailableError(UsageError):
 
 @contextmanager
 def own_errors() -> Iterator[None]:
-    """Turns what the engine and checks of values raise into errors of this package.
+    """Converts errors of the engine and of value checks into errors of this package.
 
     Raises:
-        UsageError: for wrong usage or configuration.
-        FailedError: for what the engine, a driver or a target could not do.
+        UsageError: if an argument or the configuration is wrong.
+        FailedError: if the engine, a driver or a target failed.
 
     """
     try:

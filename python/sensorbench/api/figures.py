@@ -1,4 +1,4 @@
-"""Figures of a comparison: of each operation at each variant, with their confidence intervals."""
+"""Latency figures of a comparison, with confidence intervals."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,19 +9,19 @@ from sensorbench.results.summary.comparison import ComparisonSummary
 
 @dataclass(frozen=True)
 class Figure:
-    """One figure of the response times of one operation at one variant.
+    """A figure of the response times of one operation and variant.
 
     Attributes:
-        variant: id of the variant.
+        variant: ID of the variant.
         operation: name of the operation.
         metric: `mean`, `median`, `sd` (the standard deviation), `p75`, `p95`, `p99`, or `mean_to_p95` (the mean of all up to the 95th percentile).
-        value_s: the figure, in s.
-        low_s: lower end of its confidence interval, in s; None where there is none.
-        high_s: upper end of its confidence interval, in s; None where there is none.
-        confidence: of the interval: 0.95 for 95%; None where there is none.
-        repetitions: from how many runs it is.
-        is_fastest: whether the variant is the fastest at this operation, or not known to be slower than the fastest, by the metric
-            that ranks; None for other metrics, and where nothing is ranked because answers differ.
+        value_s: the value, in s.
+        low_s: lower bound of the confidence interval, in s; None if there is no interval.
+        high_s: upper bound of the confidence interval, in s; None if there is no interval.
+        confidence: confidence level of the interval: 0.95 for 95%; None if there is no interval.
+        repetitions: number of runs it was computed from.
+        is_fastest: whether the variant is the fastest for this operation, or not significantly slower than the fastest; None for
+            metrics other than the ranking metric, and if nothing is ranked because answers differ.
 
     Examples:
         >>> import sensorbench as sb

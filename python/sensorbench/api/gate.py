@@ -1,4 +1,4 @@
-"""Whether a change makes something slower, measured from a program."""
+"""The performance gate as a function: does a change make something slower?"""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -29,28 +29,28 @@ def gate(
     replace: bool = False,
     progress: ShowProgress = False,
 ) -> GateResult:
-    """Tells whether head is slower than base, measured interleaved on this machine.
+    """Measures whether head is slower than base. Their runs are interleaved on this machine.
 
     Args:
         experiment: an experiment file (.toml) with one target, or with two: base and head.
-        base: what is known: a schema file, a target, or `key=value` of the experiment file, or several of them; as the file has it if empty.
-        head: what may be slower, in the same form.
-        base_server_settings: settings of the server of base, which the lab starts.
-        head_server_settings: settings of the server of head, which the lab starts.
-        changes: keys of the file that are changed for both sides, with their values: `{"workload.duration": "5s"}`.
-        margin: the share by which head may be slower; 0.05 is 5%.
-        repetitions: of each side, at most.
-        budget: how long it may take, loading included: `"10m"`.
-        out: the folder for the results, which must be empty or not there; a new one below `results/` if None.
-        replace: whether what an earlier run left at a target is deleted; only what sensorbench created ever is.
-        progress: whether progress is printed to standard error, or the function that is told.
+        base: the baseline: a schema file, a target, or `key=value` of the experiment file, or several of these; the file as it is if empty.
+        head: the changed side, in the same form.
+        base_server_settings: settings of base's server, if the lab starts it.
+        head_server_settings: settings of head's server, if the lab starts it.
+        changes: values to change in the file for both sides, by key: `{"workload.duration": "5s"}`.
+        margin: how much slower head may be; 0.05 is 5%.
+        repetitions: maximum number of repetitions of each side.
+        budget: maximum duration, including loading: `"10m"`.
+        out: the results folder, which must be empty or not exist; a new folder below `results/` if None.
+        replace: delete what an earlier run left at a target. Only data that sensorbench created are ever deleted.
+        progress: True prints progress to standard error; a function is called with each event.
 
     Returns:
-        The result: its `verdict` is `slower`, `not slower` or `undecided`, and `operations` has ratios with intervals. None of these raises.
+        The result. Its `verdict` is `slower`, `not slower` or `undecided`; `operations` has ratios with intervals. No verdict raises an error.
 
     Raises:
-        UsageError: before anything is written, for a file or sides that cannot be compared.
-        FailedError: where a side failed, or the sides gave different answers.
+        UsageError: if the file is invalid or the sides cannot be compared; nothing is written.
+        FailedError: if a side failed, or the sides gave different answers.
         InterruptedRunError: after an interruption.
 
     Examples:

@@ -1,4 +1,4 @@
-"""Results over time, and when they changed."""
+"""Results over time, and their change points."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,7 +9,7 @@ from sensorbench.app.history import history_series
 from sensorbench.history import DEFAULT_STORE, Selection
 from sensorbench.results.history_entries import HistorySeries
 
-# The name of the file, as it is the same on every system.
+# Only the name, which is the same on every system.
 STORE = DEFAULT_STORE.name
 
 
@@ -20,21 +20,21 @@ def add_to_history(
     store: str | Path = STORE,
     doctor: str | Path | None = None,
 ) -> dict[str, bool]:
-    """Adds folders of results to a history, all of them or none.
+    """Adds results to a history: all of the folders, or none if one is refused.
 
     Args:
-        folders: a folder of results, or several.
-        label: what the version is called that was measured: a commit, a release.
-        store: the file of the history, a DuckDB database; it is made if it is not there.
-        doctor: what `sensorbench doctor --json` printed on the day of the results; the figures that they have themselves if None.
+        folders: a results folder, or several.
+        label: the measured version: a commit, a release.
+        store: the history file, a DuckDB database; created if it does not exist.
+        doctor: the output of `sensorbench doctor --json` from the day of the results; if None, the figures stored with the results are used.
 
     Returns:
-        For each result, by its folder, whether it is new there. One is known by its content, wherever it lies.
+        For each folder, whether its results are new. Results are identified by content, not by path.
 
     Raises:
-        UsageError: for results that are not complete or whose kind has no history, and for a file that is none of ours.
-        DamagedResultsError: where a file of results is damaged.
-        FailedError: where another process has the history open.
+        UsageError: if results are incomplete, their kind has no history, or the file is not a history of sensorbench.
+        DamagedResultsError: if a file is damaged.
+        FailedError: if another process has the history open.
 
     Examples:
         >>> import sensorbench as sb
@@ -61,24 +61,24 @@ def read_history(
     normalised: bool = False,
     seed: int = 0,
 ) -> list[HistorySeries]:
-    """The series of a history with their changes: the first result that is affected, how large the change is, and what else changed there.
+    """Returns the series of a history with their change points: the first affected result, the size of the change, and what else changed.
 
     Args:
-        store: the file of the history.
-        experiment: only this one: its name, or the beginning of its digest.
-        variant: only variants whose name has these words.
+        store: the history file.
+        experiment: only this experiment: its name, or a prefix of its digest.
+        variant: only variants whose name contains these words.
         operation: only this operation.
-        metric: only this metric; that by which results are ranked if None.
-        machine: only machines whose fingerprint begins with this.
-        normalised: whether there is one series over all machines, of figures as multiples of what the client could do on that day.
-        seed: of the permutations.
+        metric: only this metric; the ranking metric of the results if None.
+        machine: only machines whose fingerprint starts with this.
+        normalised: one series over all machines, with figures relative to the client's speed on the day of the measurement.
+        seed: seed of the permutation test.
 
     Returns:
-        A series for each operation of each variant of each experiment on each type of machine.
+        A series for each operation, variant, experiment and type of machine.
 
     Raises:
-        UsageError: where there is no history, or the file is none of ours.
-        FailedError: where another process writes into it.
+        UsageError: if there is no history, or the file is not a history of sensorbench.
+        FailedError: if another process writes to the history.
 
     Examples:
         >>> import sensorbench as sb

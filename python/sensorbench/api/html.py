@@ -1,4 +1,4 @@
-"""What notebooks show of results: a compact table, without a script and without a file beside it."""
+"""The representation of results in notebooks: a compact table without scripts or further files."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -65,7 +65,7 @@ def _figure(figure: Figure) -> Markup:
 
 
 def of_any(summary: Summary[Any], folder: Path) -> str:
-    """What results are, for kinds that have no figures in common."""
+    """The main facts of results, for kinds without common figures."""
     facts = {
         "kind": summary.kind,
         "status": summary.status if summary.reason is None else f"{summary.status}: {summary.reason}",
@@ -82,7 +82,7 @@ def of_any(summary: Summary[Any], folder: Path) -> str:
 
 
 def of_table(title: str, columns: Iterable[str], rows: Iterable[Iterable[str]], notes: Iterable[str]) -> str:
-    """A table of texts, with notes below it."""
+    """A table of strings, with notes below it."""
     head = Markup("").join(_HEAD.format(column) for column in columns)
     body = Markup("").join(Markup("<tr>{}</tr>").format(Markup("").join(map(_CELL.format, row))) for row in rows)
     below = Markup("").join(Markup("<p>{}</p>").format(_SMALL.format(note)) for note in notes)

@@ -1,4 +1,4 @@
-"""Logged operations of results as Arrow: columns, some rows at a time."""
+"""Logged operations of results as Arrow record batches."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -41,16 +41,16 @@ class MeasuredRun:
 def operation_batches(
     runs: Sequence[MeasuredRun], operations: Collection[str] | None, phase: str | None, rows: int
 ) -> Iterator[pa.RecordBatch]:
-    """The logged operations of runs, with the columns of SCHEMA.
+    """Yields the logged operations of runs, with the columns of SCHEMA.
 
     Args:
-        runs: which runs.
-        operations: names of the operations that are wanted; all if None.
-        phase: the phase that is wanted; all if None.
-        rows: rows of a batch at most.
+        runs: the runs to read.
+        operations: names of the operations to include; all if None.
+        phase: name of the phase to include; all if None.
+        rows: maximum number of rows per batch.
 
     Raises:
-        DamagedResultsError: for a file that is damaged.
+        DamagedResultsError: if a file is damaged.
 
     """
     names = _Names.of(runs)
@@ -70,7 +70,7 @@ def operation_batches(
 
 @dataclass(frozen=True)
 class _Names:
-    """Names that occur in runs. One dictionary for all of them, so that batches of several runs make one table."""
+    """All names that occur in the runs. They share one dictionary, so that batches of several runs form one table."""
 
     variants: list[str]
     phases: list[str]
@@ -90,7 +90,7 @@ def _distinct(names: Iterable[str]) -> list[str]:
 
 
 def _named(batch: pa.RecordBatch, run: MeasuredRun, names: _Names) -> pa.RecordBatch:
-    """A batch of a run's log with the columns of SCHEMA: names for numbers, and times that follow from others."""
+    """A batch of a run's log with the columns of SCHEMA: numbers become names, and latencies are added."""
     manifest, count = run.result.manifest, batch.num_rows
     intended, start, end = (batch[name].cast(pa.int64()) for name in ("intended_start_ns", "start_ns", "end_ns"))
     columns = [
@@ -115,7 +115,7 @@ def _in(names: Sequence[str], numbers: pa.Array) -> pa.DictionaryArray:
 
 
 def _renumbered(numbers: pa.Array, own: Sequence[str], names: Sequence[str]) -> pa.DictionaryArray:
-    """Numbers of a run's own names as those of the names of all."""
+    """Indices into a run's own names, as indices into the names of all runs."""
     return _in(names, pa.array([names.index(name) for name in own], pa.int32()).take(numbers))
 
 

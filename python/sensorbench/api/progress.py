@@ -1,4 +1,4 @@
-"""How far a run is: told to a function, printed, or not at all."""
+"""Progress of a run: passed to a callback, printed, or discarded."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,14 +10,14 @@ from sensorbench.progress import ProgressReporter, Task
 
 @dataclass(frozen=True)
 class Progress:
-    """One thing to say about a run that goes on.
+    """A progress event of a run.
 
     Attributes:
-        kind: `message` and `warning` are said once; `task` says how far a piece of work is; `done` says how it ended.
-        text: the message, or the name of the piece of work.
-        detail: what else there is to say of the piece of work; empty if nothing.
-        completed: how much of the work is done, in the unit of `total`; None for messages.
-        total: how much there is to do; None where that is not known.
+        kind: `message` or `warning`: a text; `task`: the progress of a task; `done`: a task has ended.
+        text: the message, or the name of the task.
+        detail: details of the task; may be empty.
+        completed: how much of the task is done, in the unit of `total`; None for messages.
+        total: the size of the task; None if unknown.
 
     Examples:
         >>> import sensorbench as sb
@@ -37,17 +37,17 @@ class Progress:
     total: float | None = None
 
 
-# False: nothing is said; True: it is printed to standard error, as the command line does; a function: it is called.
+# False: no progress; True: printed to standard error, as on the command line; a function: called with each event.
 ShowProgress = bool | Callable[[Progress], None]
 
 
 def reporter_for(progress: ShowProgress) -> ProgressReporter:
-    """Who is told how far a run is."""
+    """The reporter for a `progress` argument."""
     return ProgressReporter(quiet=not progress) if isinstance(progress, bool) else _CallingReporter(progress)
 
 
 class _CallingTask(Task):
-    """A piece of work that a function is told about."""
+    """A task whose progress is passed to a callback."""
 
     def __init__(self, name: str, total: float | None, reporter: ProgressReporter, call: Callable[[Progress], None]) -> None:
         super().__init__(name, total, reporter.console, None)
@@ -61,7 +61,7 @@ class _CallingTask(Task):
 
 
 class _CallingReporter(ProgressReporter):
-    """Tells a function."""
+    """Passes progress to a callback."""
 
     def __init__(self, call: Callable[[Progress], None]) -> None:
         super().__init__(quiet=True)

@@ -1,4 +1,4 @@
-"""Results on disk as typed objects."""
+"""Results on disk, as typed objects."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 AnySummary = TypeVar("AnySummary", bound=Summary[Any], covariant=True)
 
-# Of an operation a row has about 100 bytes, so that a batch of so many is a small part of any machine's memory.
+# A row takes about 100 bytes, so a batch takes about 10 MB.
 BATCH_ROWS = 100_000
 
 
@@ -45,13 +45,13 @@ class Variant:
     """One side of a comparison: a target, a schema and its parameters.
 
     Attributes:
-        id: what results call it.
-        database: the database, by its driver's name.
+        id: the ID used in results, such as `sqlite-star`.
+        database: name of the database, such as `sqlite`.
         schema: name of the schema.
         parameters: the schema's parameters, by name.
-        url: where it was, without anything secret.
-        embedded: whether the database runs in the process of the load generator.
-        label: what tells it from variants with the same target and schema; empty where nothing must.
+        url: the target's URL without credentials.
+        embedded: whether the database runs inside the load generator's process.
+        label: distinguishes variants with the same target and schema; empty if there is only one.
 
     Examples:
         >>> import sensorbench as sb
@@ -84,11 +84,11 @@ class Variant:
 
 
 class Results(Generic[AnySummary]):
-    """Results on disk, of any kind. `read` makes them.
+    """Results on disk, of any kind. Returned by `read`.
 
     Attributes:
-        folder: where they are.
-        kind: what was run: `comparison`, `series`, `stress`, `tune`, `factors`, `elasticity`, `elasticity comparison`, `mapreduce`,
+        folder: the results folder.
+        kind: the kind of benchmark: `comparison`, `series`, `stress`, `tune`, `factors`, `elasticity`, `elasticity comparison`, `mapreduce`,
             `ycsb`, `cassandra-stress` or `tsbs`.
 
     Examples:
@@ -106,12 +106,12 @@ class Results(Generic[AnySummary]):
 
     @cached_property
     def summary(self) -> AnySummary:
-        """What was found: the content of `summary.json` as a model, which depends on the kind.
+        """The content of `summary.json` as a typed model. Each kind of results has its own model and JSON Schema.
 
-        Its JSON Schema is among those of result files. It is computed from all else where it is not on disk, which may take a while.
+        If the file is missing, the summary is computed from the other files. That may take a while for long runs.
 
         Raises:
-            DamagedResultsError: for a file of results that is damaged.
+            DamagedResultsError: if a file is damaged.
 
         """
         with own_errors():
@@ -126,48 +126,48 @@ class Results(Generic[AnySummary]):
 
     @property
     def title(self) -> str:
-        """The headline."""
+        """The title of the results."""
         return self.summary.title
 
     @property
     def status(self) -> str:
-        """How it ended: `complete`, `interrupted`, `failed` or `out of space`; `running` while it goes on."""
+        """`complete`, `interrupted`, `failed` or `out of space`; `running` until the benchmark ends."""
         return self.summary.status
 
     @property
     def variants(self) -> tuple[Variant, ...]:
-        """What was measured, in the order of the results; empty for kinds that do not compare variants."""
+        """The measured variants, in the order of the results; empty for kinds that do not compare variants."""
         return tuple(map(Variant._of, self.summary.variants))
 
     @property
     def warnings(self) -> tuple[Caveat, ...]:
-        """What a reader of the figures must know: each has a `kind`, a `text`, an `action`, and the `variant` that it is about."""
+        """Caveats to read with the figures. Each has a `kind`, a `text`, a suggested `action` and the `variant` it concerns."""
         return tuple(self.summary.warnings)
 
     @property
     def claims(self) -> tuple[JudgedClaim, ...]:
-        """The published findings that these results judge, with their verdicts; empty where they judge none."""
+        """The published findings that these results judge, with their verdicts; empty if there are none."""
         return tuple(self.summary.claims)
 
     @property
     def published(self) -> tuple[PublishedTable, ...]:
-        """The tables of the paper that a study repeats: each cell has the printed value, what was measured in its place, and their
-        ratio, or why there is none. Empty for what is no study.
+        """The tables of the paper that a study repeats. Each cell has the printed value, the measured value and their ratio, or the
+        reason why there is none. Empty for results that are not of a study.
         """
         return tuple(self.summary.published)
 
     def report(self, *, rewrite: bool = False) -> Path:
-        """The page that shows these results, which is written where it is not there.
+        """Returns the HTML report, and writes it first if it does not exist.
 
         Args:
-            rewrite: whether it is written again, by this version of sensorbench, with the summary.
+            rewrite: write report and summary again, with this version of sensorbench.
 
         Returns:
             The path of `report.html`.
 
         Raises:
-            UsageError: where something else lies at its place.
-            DamagedResultsError: for a file of results that is damaged.
+            UsageError: if there is something else at that path.
+            DamagedResultsError: if a file is damaged.
 
         Examples:
             >>> import sensorbench as sb
@@ -191,25 +191,25 @@ class Results(Generic[AnySummary]):
         repetitions: Collection[int] | None = None,
         operations: Collection[str] | None = None,
     ) -> pa.Table:
-        """The operations that were measured and logged, a row for each.
+        """Returns the logged operations, one row per operation.
 
-        All that is selected is in memory: for long runs select less, or take `operation_batches`. Of long runs only a sample is logged,
-        as `workload.log` of an experiment says; figures are of all operations.
+        The table is held in memory. For long runs, select fewer operations or use `operation_batches`. Of long runs only a sample is
+        logged (`workload.log` of an experiment); figures are always computed from all operations.
 
         Args:
-            variants: ids of the variants that are wanted; all if None.
-            repetitions: numbers of the repetitions that are wanted, from 1; all if None.
-            operations: names of the operations that are wanted; all if None.
+            variants: IDs of the variants to include; all if None.
+            repetitions: numbers of the repetitions to include, from 1; all if None.
+            operations: names of the operations to include; all if None.
 
         Returns:
             An Arrow table: `variant`, `repetition`, `phase`, `operation`, `k` (the number of the operation in its run), `outcome`,
-            `intended_start_ns`, `start_ns`, `end_ns` (since the beginning of the run), `response_time_s` (from the intended start),
-            `service_time_s` (from the start), `rows` (returned or written). Texts are dictionary-encoded.
+            `intended_start_ns`, `start_ns`, `end_ns` (since the start of the run), `response_time_s` (from the intended start),
+            `service_time_s` (from the actual start), `rows` (returned or written). Strings are dictionary-encoded.
 
         Raises:
-            NotAvailableError: for kinds of results that have no operations of their own.
-            UsageError: for a variant, repetition or operation that is not there.
-            DamagedResultsError: for a file of results that is damaged.
+            NotAvailableError: if this kind of results has no operations.
+            UsageError: if a variant, repetition or operation does not exist.
+            DamagedResultsError: if a file is damaged.
 
         Examples:
             >>> import sensorbench as sb
@@ -230,21 +230,21 @@ class Results(Generic[AnySummary]):
         operations: Collection[str] | None = None,
         rows: int = BATCH_ROWS,
     ) -> Iterator[pa.RecordBatch]:
-        """The same as `operations`, some rows at a time, so that memory does not grow with the length of the runs.
+        """Like `operations`, in batches, so that memory does not grow with the length of the runs.
 
         Args:
-            variants: ids of the variants that are wanted; all if None.
-            repetitions: numbers of the repetitions that are wanted, from 1; all if None.
-            operations: names of the operations that are wanted; all if None.
-            rows: rows of a batch at most.
+            variants: IDs of the variants to include; all if None.
+            repetitions: numbers of the repetitions to include, from 1; all if None.
+            operations: names of the operations to include; all if None.
+            rows: maximum number of rows per batch.
 
         Returns:
-            Record batches with the columns of `operations`, variant by variant, repetition by repetition.
+            Record batches with the columns of `operations`, ordered by variant and repetition.
 
         Raises:
-            NotAvailableError: for kinds of results that have no operations of their own.
-            UsageError: for a variant, repetition or operation that is not there.
-            DamagedResultsError: while batches are taken, for a file that is damaged.
+            NotAvailableError: if this kind of results has no operations.
+            UsageError: if a variant, repetition or operation does not exist.
+            DamagedResultsError: if a file is damaged; raised when its batch is read.
 
         Examples:
             >>> import sensorbench as sb
@@ -263,46 +263,46 @@ class Results(Generic[AnySummary]):
         repetitions: Collection[int] | None = None,
         operations: Collection[str] | None = None,
     ) -> "pd.DataFrame":
-        """The same as `operations`, as a pandas DataFrame. Figures have a `to_pandas` of their own.
+        """Like `operations`, as a pandas DataFrame. For figures, use `figures().to_pandas()`.
 
         Args:
-            variants: ids of the variants that are wanted; all if None.
-            repetitions: numbers of the repetitions that are wanted, from 1; all if None.
-            operations: names of the operations that are wanted; all if None.
+            variants: IDs of the variants to include; all if None.
+            repetitions: numbers of the repetitions to include, from 1; all if None.
+            operations: names of the operations to include; all if None.
 
         Returns:
-            A frame with the columns of `operations`; texts are categories.
+            A DataFrame with the columns of `operations`; strings are categories.
 
         Raises:
-            NotAvailableError: where pandas is not installed, and for kinds of results that have no operations of their own.
-            UsageError: for a variant, repetition or operation that is not there.
-            DamagedResultsError: for a file of results that is damaged.
+            NotAvailableError: if pandas is not installed, or this kind of results has no operations.
+            UsageError: if a variant, repetition or operation does not exist.
+            DamagedResultsError: if a file is damaged.
 
         """
         require_pandas()
         return self.operations(variants=variants, repetitions=repetitions, operations=operations).to_pandas()
 
     def figures(self, *, variant: str | None = None, operation: str | None = None, metric: str | None = None) -> Rows[Figure]:
-        """The figures of each operation at each variant, with their confidence intervals.
+        """Returns the latency figures of each operation and variant, with confidence intervals.
 
         Args:
-            variant: id of the one variant that is wanted; all if None.
-            operation: name of the one operation that is wanted; all if None.
-            metric: the one metric that is wanted, for example `median` or `p99`; all if None.
+            variant: ID of a variant; all if None.
+            operation: name of an operation; all if None.
+            metric: a metric, for example `median` or `p99`; all if None.
 
         Returns:
-            Typed figures, which are also a table.
+            Typed figures, also available as a table.
 
         Raises:
-            NotAvailableError: for kinds of results other than comparisons.
-            UsageError: for a variant, operation or metric that is not there.
+            NotAvailableError: if the results are not of a comparison.
+            UsageError: if the variant, operation or metric does not exist.
 
         """
         del variant, operation, metric
         raise NotAvailableError(self._without("figures of variants"))
 
     def _without(self, what: str) -> str:
-        """What a message says of a thing that results of this kind do not have."""
+        """The message for something that this kind of results does not have."""
         return (
             f"{self.folder}: results of kind {self.kind} have no {what}; their figures are in .summary.result, and in .report()"
         )
@@ -311,12 +311,12 @@ class Results(Generic[AnySummary]):
         return f"<{type(self).__name__} {str(self.folder)!r}: {self.kind}, {self.status}>"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
+        """The representation in a notebook."""
         return html.of_any(self.summary, self.folder)
 
 
 class MeasuredResults(Results[AnySummary]):
-    """Results whose operations were logged: of kind `stress`, `elasticity`, `ycsb`, `cassandra-stress` or `tsbs`; comparisons are some, too.
+    """Results with logged operations: of kind `stress`, `elasticity`, `ycsb`, `cassandra-stress`, `tsbs` or `comparison`.
 
     Examples:
         >>> import sensorbench as sb
@@ -338,7 +338,7 @@ class MeasuredResults(Results[AnySummary]):
         operations: Collection[str] | None = None,
         rows: int = BATCH_ROWS,
     ) -> Iterator[pa.RecordBatch]:
-        """See `Results.operation_batches`. Phases other than the measured one are there for kinds whose phases have rates of their own."""
+        """See `Results.operation_batches`. For kinds whose phases have different rates, all phases are included, not only the measured one."""
         for argument, wanted in (("variants", variants), ("operations", operations)):
             if isinstance(wanted, str):
                 raise UsageError(f"{argument}={wanted!r}: expected a list of names, as in {argument}=[{wanted!r}]")
@@ -359,7 +359,7 @@ class MeasuredResults(Results[AnySummary]):
 
 
 class ComparisonResults(MeasuredResults[ComparisonSummary]):
-    """Results of variants that were compared with one another: of an experiment, of a study, or of one part of a study.
+    """Results of a comparison of variants: of an experiment, a study, or one part of a study.
 
     Examples:
         >>> import sensorbench as sb
@@ -382,15 +382,15 @@ class ComparisonResults(MeasuredResults[ComparisonSummary]):
         return self.summary.result.metric
 
     def figures(self, *, variant: str | None = None, operation: str | None = None, metric: str | None = None) -> Rows[Figure]:
-        """The figures by operation, then in the order of the variants.
+        """Returns the latency figures, ordered by operation and variant.
 
         Args:
-            variant: id of the one variant that is wanted; all if None.
-            operation: name of the one operation that is wanted; all if None.
-            metric: the one metric that is wanted, for example `median` or `p99`; all if None.
+            variant: ID of a variant; all if None.
+            operation: name of an operation; all if None.
+            metric: a metric, for example `median` or `p99`; all if None.
 
         Returns:
-            Typed figures, which are also a table.
+            Typed figures, also available as a table.
 
         Examples:
             >>> import sensorbench as sb
@@ -407,15 +407,15 @@ class ComparisonResults(MeasuredResults[ComparisonSummary]):
         return rows_of(found)
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: median and p99 of each operation at each variant, with intervals, the fastest marked."""
+        """The representation in a notebook: median and p99 of each operation and variant, with intervals, the fastest marked."""
         return html.of_comparison(self.summary, self.figures(), self.folder)
 
 
 class SeriesResults(Results[SeriesSummary]):
-    """Results of a study of several datasets or of several parts. Each has results of its own.
+    """Results of a study with several datasets or several parts.
 
     Attributes:
-        parts: the results of each dataset or part that was begun, by its name.
+        parts: the results of each dataset or part that was started, by name.
 
     Examples:
         >>> import sensorbench as sb
@@ -447,18 +447,18 @@ AnyResults = Results[Summary[Any]]
 
 
 def read(folder: str | Path) -> AnyResults:
-    """Reads results on disk, of whatever kind. Those that were cut short are read, too: `.status` says so.
+    """Reads results from disk. Incomplete results can be read, too; see `.status`.
 
     Args:
-        folder: the folder of the results.
+        folder: the results folder.
 
     Returns:
-        `ComparisonResults` of a comparison, `SeriesResults` of a study of several datasets or parts, `MeasuredResults` of other kinds
-        whose operations were logged, and `Results` of all else.
+        `ComparisonResults` for a comparison, `SeriesResults` for a study with several datasets or parts, `MeasuredResults` for other
+        kinds with logged operations, and `Results` for the rest.
 
     Raises:
-        UsageError: where there are no results, or some of a newer version of sensorbench.
-        DamagedResultsError: for a file of results that is damaged.
+        UsageError: if there are no results, or they were written by a newer version of sensorbench.
+        DamagedResultsError: if a file is damaged.
 
     Examples:
         >>> import sensorbench as sb
@@ -483,12 +483,12 @@ def read(folder: str | Path) -> AnyResults:
 
 
 def _numbered(runs: Sequence[RunResult]) -> list[MeasuredRun]:
-    """Runs of one target, in the order in which they were made."""
+    """Runs of one target, in the order in which they were started."""
     return [MeasuredRun(run.manifest.variant.id, number, run) for number, run in enumerate(runs, start=1)]
 
 
 def _check_known(argument: str, wanted: Collection[Any] | None, known: Sequence[Any]) -> None:
-    """Raises UsageError for a name or a number that results do not have."""
+    """Raises UsageError if the results do not have a requested name or number."""
     unknown = [value for value in wanted or () if value not in known]
     if unknown:
         raise UsageError(f"{argument}: there is no {unknown[0]!r}; expected one of {', '.join(map(str, dict.fromkeys(known)))}")

@@ -1,4 +1,4 @@
-"""Rows of equal form: a sequence of typed values that is also a table."""
+"""A sequence of typed rows that can be converted to a table."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -16,10 +16,10 @@ Row = TypeVar("Row")
 
 @dataclass(frozen=True)
 class Rows(Sequence[Row], Generic[Row]):
-    """A sequence of typed rows, such as figures, that is also a table. It cannot be changed.
+    """An immutable sequence of typed rows, such as figures, that can be converted to a table.
 
     Attributes:
-        items: the rows, each of which is a dataclass.
+        items: the rows; each is a dataclass.
 
     Examples:
         >>> import sensorbench as sb
@@ -44,13 +44,13 @@ class Rows(Sequence[Row], Generic[Row]):
         return len(self.items)
 
     def where(self, condition: Callable[[Row], object]) -> "Rows[Row]":
-        """The rows for which a condition holds.
+        """Returns the rows that satisfy a condition.
 
         Args:
-            condition: a function of one row.
+            condition: a function that takes a row.
 
         Returns:
-            These rows, in their order.
+            The matching rows, in the same order.
 
         Examples:
             >>> import sensorbench as sb
@@ -62,10 +62,10 @@ class Rows(Sequence[Row], Generic[Row]):
         return Rows(tuple(row for row in self.items if condition(row)))
 
     def to_arrow(self) -> pa.Table:
-        """The rows as an Arrow table.
+        """Returns the rows as an Arrow table.
 
         Returns:
-            A table with a column for each field of a row.
+            A table with one column per field.
 
         """
         if not self.items:
@@ -75,13 +75,13 @@ class Rows(Sequence[Row], Generic[Row]):
         return pa.table({name: [row[name] for row in rows] for name in columns})
 
     def to_pandas(self) -> "pd.DataFrame":
-        """The rows as a pandas DataFrame.
+        """Returns the rows as a pandas DataFrame.
 
         Returns:
-            A frame with a column for each field of a row.
+            A DataFrame with one column per field.
 
         Raises:
-            NotAvailableError: where pandas is not installed.
+            NotAvailableError: if pandas is not installed.
 
         """
         require_pandas()
@@ -89,12 +89,12 @@ class Rows(Sequence[Row], Generic[Row]):
 
 
 def rows_of(items: Iterable[Row]) -> Rows[Row]:
-    """Rows, of whatever gives them."""
+    """Collects rows from an iterable."""
     return Rows(tuple(items))
 
 
 def require_pandas() -> None:
-    """Raises NotAvailableError where pandas is not installed."""
+    """Raises NotAvailableError if pandas is not installed."""
     try:
         import pandas  # noqa: F401
     except ImportError:

@@ -1,4 +1,4 @@
-"""Measuring from a program: experiments and studies."""
+"""Running experiments and studies from Python."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -45,36 +45,36 @@ def run(
     drop_after: bool = False,
     progress: ShowProgress = False,
 ) -> ComparisonResults:
-    """Runs an experiment file: your own question, your own data, your own schemas. The report is written, too.
+    """Runs an experiment file, with your own data, schemas and operations, and writes the report.
 
     Args:
         experiment: the experiment file (.toml).
-        out: the folder for the results, which must be empty or not there; a new one below `results/` if None.
-        changes: keys of the file that are changed, with their values: `{"workload.operations": 500}`.
-        sweeps: values that are compared, by the name of a target's option or of a schema's parameter, or of `batch_rows`, `writers` and `write_rate`.
-            No values at all for `batch_rows` or `writers` are default levels.
-        include_outdated: whether outdated versions of databases are ranked against current ones.
-        generators: number of load generators that share each run; 1 if None, or one on each of `hosts`.
-        hosts: the hosts of load generators, as `--hosts` names them: a file (`hosts.toml`), `"local:4"`, `"ssh://me@10.0.0.1"`; processes of this
-            machine if None.
-        server_memory: memory of each server that is started, all its nodes together: `"2G"`.
-        server_cpus: number of CPUs of each server that is started; half of them if None.
-        one_at_a_time: whether the server of one variant is up at a time: each is started for a block of repetitions, and stopped.
-        repetitions_per_block: with `one_at_a_time`, repetitions from a start of a server until it is stopped; 1 if None.
-        disk_reserve: with `one_at_a_time`, disk that stays free; `"2G"` if None.
-        resume: whether the results in `out` are gone on with; nothing that is complete is measured again.
-        replace: whether what an earlier run left at a target is deleted; only what sensorbench created ever is.
-        drop_after: whether what this run created at its targets is removed when it is complete, also at your own servers.
-        progress: whether progress is printed to standard error, or the function that is told.
+        out: the results folder, which must be empty or not exist; a new folder below `results/` if None.
+        changes: values to change in the file, by key: `{"workload.operations": 500}`.
+        sweeps: values to compare, by name of a target option, a schema parameter, or `batch_rows`, `writers` or `write_rate`.
+            An empty list for `batch_rows` or `writers` means its default levels.
+        include_outdated: rank outdated versions of databases against current ones.
+        generators: number of load generators that share each run; if None, 1, or one on each of `hosts`.
+        hosts: hosts for the load generators, as for `--hosts`: a file (`hosts.toml`), `"local:4"`, `"ssh://me@10.0.0.1"`; if None, this
+            machine.
+        server_memory: memory of each server that the lab starts, for all its nodes together: `"2G"`.
+        server_cpus: number of CPUs of each server that the lab starts; half of the machine's if None.
+        one_at_a_time: run the server of one variant at a time; each is started for a block of repetitions and stopped afterwards.
+        repetitions_per_block: with `one_at_a_time`, repetitions between a server's start and stop; 1 if None.
+        disk_reserve: with `one_at_a_time`, disk space to keep free; `"2G"` if None.
+        resume: continue the results in `out`; complete measurements are not repeated.
+        replace: delete what an earlier run left at a target. Only data that sensorbench created are ever deleted.
+        drop_after: when the run is complete, remove what it created at its targets, including your own servers.
+        progress: True prints progress to standard error; a function is called with each event.
 
     Returns:
-        The results, which are on disk.
+        The results, stored on disk.
 
     Raises:
-        UsageError: before anything is written, for a file, data or a target that do not fit.
-        FailedError: where the run failed, or answers differ; what was measured is on disk, and `read` reads it.
-        InterruptedRunError: after an interruption; `resume=True` goes on.
-        DiskFullError: where the results do not fit on the disk.
+        UsageError: if the file, the data or a target are invalid; nothing is written.
+        FailedError: if the run failed or answers differ; what was measured is on disk and can be read with `read`.
+        InterruptedRunError: if the run was interrupted; `resume=True` continues it.
+        DiskFullError: if the disk is full.
 
     Examples:
         >>> import sensorbench as sb
@@ -135,27 +135,27 @@ def study(
     progress: ShowProgress = False,
     **options: object,
 ) -> AnyResults:
-    """Runs a study: loads, queries, compares the answers, judges the claims. The report is written, too.
+    """Runs a study: loads, queries, compares answers, judges the claims, and writes the report.
 
     Args:
         name: name of the study.
-        out: the folder for the results, which must be empty or not there; a new one below `results/` if None.
-        resume: whether the results in `out` are gone on with; nothing that is complete is measured again.
-        replace: whether what an earlier run left at a target is deleted; only what sensorbench created ever is.
-        drop_after: whether what this run created at its targets is removed when it is complete, also at your own servers.
-        progress: whether progress is printed to standard error, or the function that is told.
-        **options: the options of the study, named as those of `sensorbench study run NAME`, several values as a list: `scale`, `seed`,
-            `targets`, `schemas`, `datasets`, `parts`, `operations`, `duration`, `rate`, `concurrency`, …
+        out: the results folder, which must be empty or not exist; a new folder below `results/` if None.
+        resume: continue the results in `out`; complete measurements are not repeated.
+        replace: delete what an earlier run left at a target. Only data that sensorbench created are ever deleted.
+        drop_after: when the run is complete, remove what it created at its targets, including your own servers.
+        progress: True prints progress to standard error; a function is called with each event.
+        **options: options of `sensorbench study run NAME`, with lists for several values: `scale`, `seed`, `targets`, `schemas`,
+            `datasets`, `parts`, `operations`, `duration`, `rate`, `concurrency`, …
 
     Returns:
-        `ComparisonResults`; `SeriesResults` of a study of several datasets or parts.
+        `ComparisonResults`, or `SeriesResults` for a study with several datasets or parts.
 
     Raises:
-        UsageError: before anything is written, for options or a target that do not fit, and for the studies of clusters, which the command
-            line alone runs.
-        FailedError: where the run failed, or answers differ; what was measured is on disk, and `read` reads it.
-        InterruptedRunError: after an interruption; `resume=True` goes on.
-        DiskFullError: where the results do not fit on the disk.
+        UsageError: if options or a target are invalid, or the study changes clusters, which only the command line supports; nothing is
+            written.
+        FailedError: if the run failed or answers differ; what was measured is on disk and can be read with `read`.
+        InterruptedRunError: if the run was interrupted; `resume=True` continues it.
+        DiskFullError: if the disk is full.
 
     Examples:
         >>> import sensorbench as sb
@@ -202,7 +202,7 @@ def _run_factors(name: str, options: FactorOptions, folder: Path, reporter: Prog
 
 
 def _validated(model: type[Options], study: str, options: Mapping[str, object]) -> Options:
-    """The options of a study. Raises UsageError for one that it does not have; the model checks the values."""
+    """The validated options of a study. Raises UsageError for unknown options and invalid values."""
     unknown = [option for option in options if option not in model.model_fields]
     if unknown:
         raise UsageError(f"study {study} has no option {unknown[0]!r}; expected one of {', '.join(model.model_fields)}")
@@ -210,14 +210,14 @@ def _validated(model: type[Options], study: str, options: Mapping[str, object]) 
 
 
 def _require_out(resume: bool, out: str | Path | None) -> None:
-    """Raises UsageError for resuming without the folder that is gone on with."""
+    """Raises UsageError if a run is to be resumed without a folder."""
     if resume and out is None:
         raise UsageError("resume=True: name the folder of the results to go on with by out=")
 
 
 @contextmanager
 def called(function: str, first: str, arguments: Mapping[str, object], folder: Path) -> Iterator[None]:
-    """A call that measures: manifests say which it was, and what fails says where its results are."""
+    """The context of a measuring call: manifests record the call, and errors name the results folder."""
     shown = ", ".join([repr(first), *(f"{name}={value!r}" for name, value in arguments.items() if value)])
     try:
         with own_errors(), recorded_as(["python", "-c", f"import sensorbench; sensorbench.{function}({shown})"]):

@@ -34,7 +34,7 @@ def check_answers(path: Path, progress: ProgressReporter) -> CheckedAnswers:
 
     Raises:
         UsageError: for a file that is wrong, or an experiment that reads nothing.
-        FailedError: where a target does not answer.
+        FailedError: if a target does not answer.
 
     """
     file = load_experiment(path, [])

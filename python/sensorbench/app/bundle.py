@@ -50,5 +50,5 @@ def _head(folder: Path, kind: str) -> BundleHead:
 
 
 def verify(path: Path, *, allowed_signers: Path | None = None) -> Verification:
-    """Verifies a bundle; see `bundles.verify_bundle`. Raises UsageError for what is no bundle."""
+    """Verifies a bundle; see `bundles.verify_bundle`. Raises UsageError for what is not a bundle."""
     return verify_bundle(path, summary_at, remeasured_in, allowed_signers=allowed_signers)

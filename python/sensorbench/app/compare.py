@@ -33,13 +33,13 @@ class ComparedOperation:
         metric: the figure of the response times that is compared.
         a_s: the figure of `a`, in s.
         b_s: the figure of `b`, in s.
-        verdict: what `a` is: faster, slower, equivalent, or not known to be any of these; None where results of different
+        verdict: what `a` is: faster, slower, equivalent, or not known to be any of these; None if results of different
             datasets or workloads were compared all the same.
         ratio: `a_s / b_s`; below 1, `a` is faster.
-        low: lower end of the ratio's confidence interval; None where there is none.
-        high: upper end of the ratio's confidence interval; None where there is none.
+        low: lower end of the ratio's confidence interval; None if there is none.
+        high: upper end of the ratio's confidence interval; None if there is none.
         confidence: of the interval, 0.95 for 95%.
-        reason: why that is the verdict; None where there is none.
+        reason: why that is the verdict; None if there is none.
 
     """
 

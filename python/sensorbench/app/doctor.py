@@ -98,7 +98,7 @@ def _complete(result: ComparisonResult, variant: str) -> list[RunResult]:
 
 
 def _detectable(operations: Sequence[OperationNoise]) -> float | None:
-    """The widest relative distance of a ratio from the ends of its interval; None where an operation has no interval."""
+    """The widest relative distance of a ratio from the ends of its interval; None if an operation has no interval."""
     ends = [(each.ratio, each.low, each.high) for each in operations]
     distances = [max(high / ratio, ratio / low) - 1.0 for ratio, low, high in ends if low is not None and high is not None]
     return max(distances) if distances and len(distances) == len(ends) else None

@@ -164,7 +164,7 @@ def _plan_of(options: ElasticityStudyOptions, parts: Sequence[StudyPart]) -> Ela
 
 
 def _check_same(plan: ElasticityStudyPlan, before: ElasticityStudyPlan | None, folder: Path) -> None:
-    """Raises UsageError where parts were begun with another plan: they could not be compared."""
+    """Raises UsageError if parts were begun with another plan: they could not be compared."""
     if before is None or plan == before:
         return
     if plan.hosts != before.hosts:

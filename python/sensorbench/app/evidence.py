@@ -24,7 +24,7 @@ def read_evidence(places: Sequence[Path]) -> list[EvidenceBundle]:
         places: bundles, and folders of bundles.
 
     Raises:
-        UsageError: a file is no bundle, a folder has none, or nothing was measured there that could be recommended.
+        UsageError: a file is not a bundle, a folder has none, or nothing was measured there that could be recommended.
         FailedError: a bundle is rejected.
 
     """

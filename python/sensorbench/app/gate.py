@@ -81,7 +81,7 @@ def run_gate(gate: Gate, folder: Path, progress: ProgressReporter, *, replace_da
 
     Raises:
         UsageError: before anything is written.
-        FailedError: where a side failed, or the sides gave different answers.
+        FailedError: if a side failed, or the sides gave different answers.
 
     """
     start_s = time.monotonic()

@@ -120,7 +120,7 @@ def _look(samples: Sequence[Sample], metric: str, level: LookLevels) -> GateLook
 
 
 def _control_deviation(runs: Sequence[Sequence[RunResult]], operation: str, metric: str) -> float | None:
-    """Standard deviation of the logarithm of base again over base, between repetitions; None where too little is known."""
+    """Standard deviation of the logarithm of base again over base, between repetitions; None if too little is known."""
     figures = []
     for of_side in runs:
         samples = [sample_of([run], operation) for run in of_side]

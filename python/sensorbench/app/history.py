@@ -30,8 +30,8 @@ def add_to_history(folders: Sequence[Path], store: Path, *, label: str = "", doc
 
     Raises:
         UsageError: for folders that cannot go into a history, and files that are none of ours.
-        DamagedResultsError: where a file of results is damaged.
-        FailedError: where another process has the history open.
+        DamagedResultsError: if a file of results is damaged.
+        FailedError: if another process has the history open.
 
     """
     # Everything is read before anything is written.

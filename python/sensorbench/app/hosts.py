@@ -28,7 +28,7 @@ class CheckedLink(_Part):
 
     source: str
     to: str
-    round_trip_s: float | None = Field(description="The median; null where there is no connection.")
+    round_trip_s: float | None = Field(description="The median; null if there is no connection.")
     bytes_per_s: float | None
     problem: str | None = None
 
@@ -37,7 +37,7 @@ class CheckedHost(_Part):
     """A host: what was found there, and what is wrong."""
 
     name: str
-    address: str | None = Field(default=None, description="Where servers on it listen; null where it was not reached.")
+    address: str | None = Field(default=None, description="Where servers on it listen; null if it was not reached.")
     roles: list[str]
     labels: dict[str, str]
     version: str | None = None
@@ -49,7 +49,7 @@ class CheckedHost(_Part):
     free_disk_bytes: int | None = None
     free_memory_bytes: int | None = None
     diagnosis: Diagnosis | None = Field(default=None, description="What the doctor says of it.")
-    problems: list[str] = Field(description="What is wrong; nothing where the host is fit to measure.")
+    problems: list[str] = Field(description="What is wrong; nothing if the host is fit to measure.")
 
 
 class CheckedHosts(_Part):
@@ -78,8 +78,8 @@ def check_hosts(chosen: ChosenHosts, reporter: ProgressReporter) -> CheckedHosts
     """Reaches hosts and examines them one after the other, those on this machine once.
 
     Raises:
-        FailedError: where the scheduler of a cluster that runs already cannot be reached.
-        LostHostError: where a host is lost while it is examined.
+        FailedError: if the scheduler of a cluster that runs already cannot be reached.
+        LostHostError: if a host is lost while it is examined.
 
     """
     with HostPool(chosen, reporter, demands_all=False) as pool:

@@ -94,7 +94,7 @@ def at_scale(options: StudyOptions, levels: Levels) -> StudyOptions:
 
 
 def one_level(study: Study, levels: Levels, options: StudyOptions) -> StudyOptions:
-    """The options of a dry run of one level. Raises UsageError where more than one is chosen."""
+    """The options of a dry run of one level. Raises UsageError if more than one is chosen."""
     if len(names := list(chosen_parts(study, options))) > 1:
         raise UsageError(
             f"--dry-run: study {study.name} begins each of its {len(names)} levels when it knows how long the one before took; name one: --part {names[0]}"
@@ -129,7 +129,7 @@ class _Levels:
         return self.planned[name]
 
     def run(self, name: str, is_begun: bool) -> str | None:
-        """Measures a level. Returns why it was left out; None where it was not."""
+        """Measures a level. Returns why it was left out; None if it was not."""
         folder = self.folder / name
         if is_begun and read_manifest(folder, ComparisonManifest).status == "complete":
             self.progress.say(f"{name}: measured before, not repeated")

@@ -36,7 +36,7 @@ class ShownParameter:
 
 @dataclass(frozen=True)
 class ShownSource:
-    """Where parameters come from: the columns, and how many rows there are to draw from in a dataset (None where that is unknown)."""
+    """Where parameters come from: the columns, and how many rows there are to draw from in a dataset (None if that is unknown)."""
 
     name: str
     summary: str
@@ -126,7 +126,7 @@ def list_schemas(dataset: str | None, database: str | None, operations: str | No
 
 
 def show_schema(name: str, dataset: str | None, database: str | None, operations: str | None) -> ShownSchema:
-    """A schema of the package. Raises UsageError where none, or more than one, has this name."""
+    """A schema of the package. Raises UsageError if none, or more than one, has this name."""
     found = [listed for listed in list_schemas(dataset, database, operations) if listed.name == name]
     if not found:
         known = sorted({listed.name for listed in list_schemas(dataset, database, operations)})
@@ -312,7 +312,7 @@ def _sources(operations: Operations, name: str, dataset: str | None) -> list[Sho
 
 
 def _described(operations: Operations, source: str) -> str:
-    """A parameter source that is no query."""
+    """A parameter source that is not a query."""
     found = operations.parameter_source[source]
     if found.written:
         return f"parameters of an earlier {found.written.operation}, at least {found.written.window:,} operations old"

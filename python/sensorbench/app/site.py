@@ -73,7 +73,7 @@ def make_site(
         replace: whether a site that lies there may be written anew.
 
     Raises:
-        UsageError: something else lies in the folder, or a file is no bundle.
+        UsageError: something else lies in the folder, or a file is not a bundle.
         FailedError: a bundle is rejected; nothing is written.
 
     """
@@ -116,7 +116,7 @@ def _file_of(found: _Gathered) -> str:
 
 
 def _gather(path: Path, price: PricePerHour | None, *, verifies: bool) -> _Gathered:
-    """Reads a bundle. Raises FailedError where it is rejected."""
+    """Reads a bundle. Raises FailedError if it is rejected."""
     with tempfile.TemporaryDirectory(prefix="sensorbench-site-") as work:
         folder = Path(work)
         index, wrong = unpack(path, folder)

@@ -250,7 +250,7 @@ def _key(name: str) -> str:
 
 
 def _path(file: Path, folder: Path) -> str:
-    """A file as the mapping names it. Signs that patterns have are escaped: a name is no pattern."""
+    """A file as the mapping names it. Signs that patterns have are escaped: a name is not a pattern."""
     absolute, base = file.resolve(), folder.resolve()
     relative = Path(os.path.relpath(absolute, base))
     if relative.parts.count("..") > 1:

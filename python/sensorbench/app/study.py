@@ -126,7 +126,7 @@ def _budget_in(folder: Path) -> Budget | None:
 
 
 def _estimate_in(budget: Budget | None, part: str) -> PartEstimate | None:
-    """What a pilot found that a part takes; None where there was none."""
+    """What a pilot found that a part takes; None if there was none."""
     return next((known for known in budget.estimate.parts if known.name == part), None) if budget else None
 
 

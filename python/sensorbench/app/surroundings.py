@@ -12,7 +12,7 @@ _FOLDERS_ABOVE = 2
 
 
 def dataset_of_operations(operations: Path) -> str | None:
-    """The dataset of an experiment that names an operation set; None where there is no such experiment near it."""
+    """The dataset of an experiment that names an operation set; None if there is no such experiment near it."""
     for folder, experiment in _experiments_near(operations):
         if _is(folder, experiment.operations, operations):
             return _dataset(folder, experiment)
@@ -20,7 +20,7 @@ def dataset_of_operations(operations: Path) -> str | None:
 
 
 def surroundings_of_schema(schema: Path) -> tuple[str, str] | None:
-    """The operation set and the dataset (names or files) of an experiment that names a schema; None where there is none near it."""
+    """The operation set and the dataset (names or files) of an experiment that names a schema; None if there is none near it."""
     for folder, experiment in _experiments_near(schema):
         if any(_is(folder, target.schema_, schema) for target in experiment.target):
             is_file = experiment.operations.endswith(".toml")

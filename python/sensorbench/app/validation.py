@@ -32,7 +32,7 @@ _FIELDS = ("field0",)
 
 @dataclass(frozen=True)
 class CheckedFile:
-    """A file that was checked: what kind it is (empty where it is none that is known), what it is in a line, and what is wrong
+    """A file that was checked: what kind it is (empty if it is none that is known), what it is in a line, and what is wrong
     with it.
     """
 
@@ -77,7 +77,7 @@ def _checked(path: Path, progress: ProgressReporter) -> CheckedFile:
 
 
 def _kind_of(path: Path) -> _Kind:
-    """The kind of a file, by its content. Raises UsageError where it is none that is known."""
+    """The kind of a file, by its content. Raises UsageError if it is none that is known."""
     if not path.is_file():
         raise UsageError(f"{path}: {'expected a file, found a folder' if path.is_dir() else 'no such file'}")
     if path.suffix in {".yaml", ".yml"}:
@@ -85,7 +85,7 @@ def _kind_of(path: Path) -> _Kind:
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError:
-        raise UsageError(f"{path}: expected {_expected()}; found a file that is no text") from None
+        raise UsageError(f"{path}: expected {_expected()}; found a file that is not text") from None
     if path.suffix != ".toml" and _is_of_ycsb(path):
         return _YCSB
     try:

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from sensorbench._engine import summed_interval_log
 from sensorbench.benchmarks.comparison import block_sums_of
 from sensorbench.benchmarks.elasticity import request_sums_of
 from sensorbench.errors import UsageError
@@ -27,7 +28,7 @@ from sensorbench.results.latencies import is_logged_whole
 from sensorbench.results.manifest import MANIFEST_FILE
 from sensorbench.results.request_sums import REQUEST_SUMS_FILE
 from sensorbench.results.stored import check_sound
-from sensorbench.results.writer import REFERENCE_FILE, SEGMENTS_FOLDER, write_table
+from sensorbench.results.writer import HISTOGRAM_FILE, REFERENCE_FILE, SEGMENTS_FOLDER, write_table
 from sensorbench.schemas import shipped_operations
 from sensorbench.schemas.operations import operations_file
 
@@ -41,13 +42,17 @@ _SPREAD = np.uint64(2_654_435_761)
 
 Numbers = NDArray[np.uint64]
 
+# Kinds whose figures are of whole phases: of their histograms, one for each phase has all that figures follow from, in a fraction of the space of
+# one for each second.
+_OF_PHASES = {"stress", "tune", "factors"}
+
 _KEPT = re.compile(
     r"(manifest|series|summary|load|known_answers|contents|query_plans|failure|measurement|stall|study|block-\d+|\d{4})\.json"
     r"|(answers|intervals|events|resources|status)(-\d{6})?\.parquet|(reference|freshness|retention)\.parquet|histograms(-\d{6})?\.hlog"
 )
 _ANSWERS = re.compile(r"answers(-\d{6})?\.parquet")
 _LOGS = re.compile(r"operations(-\d{6})?\.parquet|history\.jsonl")
-# Of variants what their folders say stands in the summary of the whole; and what databases have themselves is no result.
+# Of variants what their folders say stands in the summary of the whole; and what databases have themselves is not a result.
 _NOT_AGAIN = re.compile(r"(.*/)?experiments/[^/]+/summary\.json|(.*/)?data/.*")
 _TEXTS = {".json", ".jsonl"}
 _USER_INFO = re.compile(r"(?<=://)[^/@\s\"'<>]+@")
@@ -103,6 +108,8 @@ def contents_of(folder: Path, work: Path, *, with_operations: bool) -> Contents:
         entries |= _in_place_of_logs(folder, work / "sums")
         answers, without_values = _compact_answers(folder, work / "answers")
         entries |= answers
+        if kind_of(folder) in _OF_PHASES:
+            entries |= _summed_histograms(folder, work / "histograms")
     schema_files: dict[str, str] = {}
     for part in comparison_parts(folder):
         _add_sources(folder, part, entries, schema_files)
@@ -209,6 +216,15 @@ def _compact_answers(folder: Path, work: Path) -> tuple[dict[str, Content], int]
         write_table(work / name, answers.sort_by(order))
         entries[f"{RESULTS_PART}/{name}"] = work / name
     return entries, without_values
+
+
+def _summed_histograms(folder: Path, work: Path) -> Iterator[tuple[str, Content]]:
+    """Of each run that came to its end, one histogram of each phase, operation and kind of latency."""
+    for log in sorted(folder.rglob(HISTOGRAM_FILE)):
+        name = log.relative_to(folder).as_posix()
+        (work / name).parent.mkdir(parents=True, exist_ok=True)
+        write_result(work / name, summed_interval_log(log.read_text(encoding="utf-8")))
+        yield f"{RESULTS_PART}/{name}", work / name
 
 
 def _kept_numbers(numbers: Numbers, values: Numbers, with_reference: Numbers) -> Numbers:

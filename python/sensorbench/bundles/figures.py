@@ -13,7 +13,7 @@ from sensorbench.results.summary.envelope import Summary
 # Sums of floating-point numbers differ in their last digits by the order of their terms.
 TOLERANCE = 1e-6
 
-# What is copied of other files in summaries of kinds that are no comparisons, in the words of their keys; all else of `result` is computed.
+# What is copied of other files in summaries of kinds that are not comparisons, in the words of their keys; all else of `result` is computed.
 _COPIED = (
     "result.plan",
     "result.workload",
@@ -54,7 +54,7 @@ _NEEDS_LOGS_BY_PREFIX = "result.rankings"
 _PREFIX = "prefix"
 # What explains a figure or a verdict that has a key of its own, and what it is called.
 _EXPLANATION = re.compile(
-    r"warnings\[.*\]\.(text|action)|claims\[.*\]\.(text|sentence|form|note|reason|requires\[\d+\])|.*\.(client_bound|why)"
+    r"warnings\[.*\]\.(text|action)|claims\[.*\]\.(text|sentence|form|note|reason|requires\[\d+\])|.*\.(client_bound|why|reason)"
     r"|result\.sections\[.*\]\.(title|text|columns\[.*\]\.title)"
 )
 _NUMBER = re.compile(r"\d[\d,.]*")

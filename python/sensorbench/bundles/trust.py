@@ -66,7 +66,7 @@ def trust_of(own: Evidence, others: Sequence[Evidence], today: datetime) -> Trus
 
 
 def why_no_rerun(own: Evidence, other: Evidence) -> str | None:
-    """Why a bundle does not confirm another one; None where it does: another machine, the same directions, overlapping ratios."""
+    """Why a bundle does not confirm another one; None if it does: another machine, the same directions, overlapping ratios."""
     pairs = [
         (left, right)
         for part, left in own.summaries.items()
@@ -102,7 +102,7 @@ def _work(summary: ComparisonSummary) -> tuple[object, ...]:
 
 
 def _disagreements(own: ComparisonSummary, other: ComparisonSummary) -> Iterator[str | None]:
-    """For each ratio that both have, how they contradict each other; None where they do not."""
+    """For each ratio that both have, how they contradict each other; None if they do not."""
     rankings = {ranking.operation: ranking for ranking in other.result.rankings}
     for ranking in own.result.rankings:
         if ranking.operation in rankings:

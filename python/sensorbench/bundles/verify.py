@@ -82,7 +82,7 @@ class Verification:
         checks: what was checked, in words.
         problems: what is wrong.
         unverified: what does not follow from what is in the bundle.
-        signer: who signed it; None where no signers were given, or it is not signed.
+        signer: who signed it; None if no signers were given, or it is not signed.
 
     """
 
@@ -110,7 +110,7 @@ def verify_bundle(path: Path, summarise: Summarise, remeasure: Remeasure, *, all
         allowed_signers: a file of allowed signers, as ssh-keygen(1) has it; one of them must have signed the bundle.
 
     Raises:
-        UnreadableBundleError: for a file that is no bundle, or is not safe to unpack.
+        UnreadableBundleError: for a file that is not a bundle, or is not safe to unpack.
         UsageError: the file of allowed signers is not there.
 
     """
@@ -191,7 +191,7 @@ def _stored_summary(results: Path, index: BundleIndex, place: str) -> Summary[An
     kind = index.results if place == "." else kind_of(results / place)
     model = SUMMARY_BY_KIND.get(kind or "comparison")
     if model is None:
-        raise UnreadableBundleError(f"{INDEX_FILE}: results: {index.results!r} is no kind of results")
+        raise UnreadableBundleError(f"{INDEX_FILE}: results: {index.results!r} is not a kind of results")
     return read_model(results / place / SUMMARY_FILE, model)
 
 
@@ -225,7 +225,7 @@ def _part(folder: Path, index: BundleIndex, part: str) -> Iterator[Problem]:
 
 
 def _runs(results: Path) -> Iterator[Problem]:
-    """What is wrong in runs of kinds that are no comparisons."""
+    """What is wrong in runs of kinds that are not comparisons."""
     for manifest in sorted(results.rglob(MANIFEST_FILE)):
         try:
             if kind_of(manifest.parent) == "run":

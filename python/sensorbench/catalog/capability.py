@@ -24,7 +24,7 @@ _CONNECTORS = Path(__file__).parents[1] / "spark" / "connectors"
 
 @dataclass(frozen=True)
 class Capability:
-    """Something that this project does with databases: for which names of a target, and what there is; nothing where it does not.
+    """Something that this project does with databases: for which names of a target, and what there is; nothing if it does not.
     `only` is what it takes where it can be done in a part of the cases alone.
     """
 
@@ -72,7 +72,7 @@ def measurable(entry: Entry) -> Literal["here", "by-url", "no"]:
 
 
 def _versions(driver: Database) -> str:
-    """The versions that the lab starts; empty where it starts none."""
+    """The versions that the lab starts; empty if it starts none."""
     started = lab.LAB_DATABASES.get(driver.name)
     return ", ".join(source.version for source in started.sources) if started else ""
 
@@ -89,7 +89,7 @@ def _with_schemas(driver: Database) -> Sequence[str]:
 
 
 def _duplicate_rules(driver: Database) -> str:
-    """Which of several writes of one reading is there afterwards, by the schemas that say so; empty where none does."""
+    """Which of several writes of one reading is there afterwards, by the schemas that say so; empty if none does."""
     files = {
         f"{name}/{schema}": file
         for name in shipped_operations()
@@ -109,7 +109,7 @@ def _content(file: Path) -> dict[str, Any]:
 
 
 def _rule_in(file: Path) -> str:
-    """The rule of a schema file, or one for each value of a parameter; empty where it has none."""
+    """The rule of a schema file, or one for each value of a parameter; empty if it has none."""
     content = _content(file)
     rules = content.get("duplicates", "")
     if isinstance(rules, str):
@@ -126,7 +126,7 @@ def _is_not_run(file: Path) -> bool:
 
 
 def _changes(driver: Database) -> str:
-    """What can be done to a cluster under load; empty where nothing can."""
+    """What can be done to a cluster under load; empty if nothing can."""
     if driver.name in lab.clusters():
         return ", ".join(KINDS)
     if driver.embedded or not _OF_ELASTICITY.issubset(_with_schemas(driver)):
@@ -135,7 +135,7 @@ def _changes(driver: Database) -> str:
 
 
 def _connector(target: str) -> str:
-    """What Spark reads a target by; empty where there is nothing."""
+    """What Spark reads a target by; empty if there is nothing."""
     found = map(_connector_in, sorted(_CONNECTORS.glob("*.toml")))
     return next((title for title, names in found if target in names), "")
 

@@ -111,7 +111,7 @@ def differences(profile: Profile) -> list[Difference]:
 
 
 def _holds(traits: dict[str, frozenset[str]]) -> frozenset[str]:
-    """Where data lie, and so how much they may be; nothing where that is not known."""
+    """Where data lie, and so how much they may be; nothing if that is not known."""
     persistence, distribution = traits.get("persistence"), traits.get("distribution")
     if not persistence or not distribution:
         return frozenset()
@@ -138,7 +138,7 @@ def _from_advice(profile: Profile, needs: Sequence[Need], choice: Choice) -> lis
 
 
 def _described_dismissal(profile: Profile, name: str) -> str:
-    """Why the study dismisses a database; empty where it does not."""
+    """Why the study dismisses a database; empty if it does not."""
     reason = profile.advice.dismissed.get(name)
     return f"the study dismisses it: {reason}" if reason else ""
 

@@ -32,7 +32,7 @@ class RegisterEvidence(Evidence):
         """Stale reads of a role.
 
         Raises:
-            NotMeasuredError: where its mix had no registers.
+            NotMeasuredError: if its mix had no registers.
 
         """
         if self.roles.get(role) not in self._found:

@@ -66,7 +66,7 @@ class Entry(FileModel):
     facts: dict[str, Facts]
 
     def fact(self, axis: str, when: When) -> Fact | None:
-        """What is true of it on an axis; None where nothing is said."""
+        """What is true of it on an axis; None if nothing is said."""
         facts = self.facts[axis]
         return facts.today if when == "today" else facts.studied
 
@@ -121,14 +121,14 @@ def _of_fact(entry: Entry, axis: str, fact: Fact, when: When) -> Iterator[tuple[
     words = axes()[axis].words
     for word in fact.value:
         if word not in words:
-            yield "value", f"{word!r} is no word of this axis; expected one of {', '.join(words)}"
+            yield "value", f"{word!r} is not a word of this axis; expected one of {', '.join(words)}"
     if len(fact.value) > 1 and not axes()[axis].several:
         yield "value", f"expected one word, not {len(fact.value)}"
     if not fact.value and not fact.note:
         yield "note", "expected a note that says why it is not known"
     known = entry.sources if when == "today" else entry.studied
     if fact.source_name not in known:
-        yield "source", f"{fact.source_name!r} is no source of facts as of {when}; expected one of {', '.join(known) or 'none'}"
+        yield "source", f"{fact.source_name!r} is not a source of facts as of {when}; expected one of {', '.join(known) or 'none'}"
 
 
 def _contradictions(entry: Entry, when: When) -> Iterator[tuple[str, str]]:

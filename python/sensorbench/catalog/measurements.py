@@ -16,7 +16,7 @@ from sensorbench.results.summaries import Measured, measured_below
 class Measurement:
     """What was measured, when, and where it is to be seen: a report or a folder, or the command that tells it.
 
-    `beyond` says how far more data are needed than were measured; empty where that is not known, or not so.
+    `beyond` says how far more data are needed than were measured; empty if that is not known, or not so.
     """
 
     what: str
@@ -27,7 +27,7 @@ class Measurement:
 
 
 def measured_in(folders: Sequence[Path]) -> list[Measured]:
-    """The works below some folders. Raises UsageError where one has none."""
+    """The works below some folders. Raises UsageError if one has none."""
     return [work for folder in folders for work in measured_below(folder)]
 
 

@@ -71,7 +71,7 @@ def need_kinds() -> dict[str, NeedKind]:
 
 
 def needs_of(given: Given, wishes: Sequence[str], machine: Machine) -> list[Need]:
-    """The needs that were given; those among `wishes` are no musts. Raises UsageError."""
+    """The needs that were given; those among `wishes` are optional. Raises UsageError."""
     for name in wishes:
         if name not in given:
             raise UsageError(f"--wish {name}: expected one of the needs that are given: {', '.join(given) or 'there are none'}")
@@ -112,7 +112,7 @@ def choice_of(name: str, text: str, machine: Machine) -> str:
 
 
 def data_bytes_of(given: Given) -> float | None:
-    """How many bytes of data were given as a need; None where that is a choice, such as `memory`, or nothing."""
+    """How many bytes of data were given as a need; None if that is a choice, such as `memory`, or nothing."""
     sizes = [text for text in given.get("data", ()) if text not in need_kinds()["data"].choices]
     return max((bytes_of(text, "--data") for text in sizes), default=None)
 

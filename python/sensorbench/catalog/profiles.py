@@ -17,7 +17,7 @@ PROFILES = FOLDER / "profiles"
 
 
 class Advice(FileModel):
-    """What a study advises: databases, others with what they take, why others are dismissed, and what is no database."""
+    """What a study advises: databases, others with what they take, why others are dismissed, and what is not a database."""
 
     advised: tuple[str, ...]
     also: dict[str, str] = {}

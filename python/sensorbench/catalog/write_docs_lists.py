@@ -24,7 +24,7 @@ _LIST = re.compile(r"(?P<begin><!-- databases: (?P<folder>\S+) -->)(?P<list>(?:(
 def databases_in(folder: str, package: Path = PACKAGE) -> list[str]:
     """The databases that a folder of the package has a part for, as people call them, in the order of their registration.
 
-    A folder stands for all databases of its dialect, a file for the one of its name. What answers nothing is no database.
+    A folder stands for all databases of its dialect, a file for the one of its name. What answers nothing is not a database.
     """
     place = package / folder
     if not place.is_dir():

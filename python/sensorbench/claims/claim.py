@@ -63,7 +63,7 @@ class Claim(toml_file.FileModel):
     datasets: list[str] = Field(default=[], description="Datasets on which the claim can be judged; any if none is named.")
     # Why no substitute can judge it: it is about a product, not about a kind of system.
     own_systems_only: str = Field(default="", description="Why a substitute cannot judge the claim.")
-    # Why it can be judged only where every server had the same resources; empty where it does not matter.
+    # Why it can be judged only where every server had the same resources; empty if it does not matter.
     equal_resources: str = Field(default="", description="Why the claim is judged only where every server had the same memory.")
     # Where the paper's own figures contradict its sentence, and what else a reader should know of the verdict.
     note: str = Field(default="", description="What readers of the verdict should know.")
@@ -106,7 +106,7 @@ def load_claims(file: Path, judges: Iterable[str] = ()) -> tuple[Claim, ...]:
 
     Raises:
         UsageError: for what is wrong with the file.
-        AssertionError: where claims and functions do not fit.
+        AssertionError: if claims and functions do not fit.
 
     """
     found = claims_in(file)

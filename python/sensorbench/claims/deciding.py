@@ -34,7 +34,7 @@ def _significance(confidence: float) -> float:
 
 
 def _of_rule(rule: rules.Rule, evidence: FigureEvidence, base: float) -> Judgement | None:
-    """What they say of one rule; None where it is about what was measured, and nothing was."""
+    """What they say of one rule; None if it is about what was measured, and nothing was."""
     instances = rule.expanded()
     # Of several comparisons one is right by chance more often: Bonferroni.
     confidence = 1.0 - (1.0 - base) / len(instances) if rule.any else base

@@ -79,7 +79,7 @@ class Evidence(FigureEvidence):
         return (self.part(part.strip()), role.strip(), tuple(others)) if colon else (self, first, tuple(others))
 
     def values(self, figure: Figure) -> RunValues | None:
-        """A figure by run; None where its role was not measured."""
+        """A figure by run; None if its role was not measured."""
         evidence, role, others = self.place_of(figure)
         quantity = self._quantities[figure.quantity]
         return quantity(evidence, role, others) if role in evidence.roles else None
@@ -117,7 +117,7 @@ class Evidence(FigureEvidence):
         return self.result.manifest.plan.resources.memory_bytes is not None
 
     def too_few_blocks(self, roles: Sequence[str]) -> str | None:
-        """Why nothing is judged of roles whose variants were measured one at a time; None where it may be."""
+        """Why nothing is judged of roles whose variants were measured one at a time; None if it may be."""
         return too_few_blocks(self.result, [self.roles[role] for role in roles if role in self.roles])
 
     def runs(self, role: str) -> list[RunResult]:

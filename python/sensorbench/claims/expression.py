@@ -44,7 +44,7 @@ class Expression:
         """The expression of a text.
 
         Raises:
-            ValueError: where it is no formula over figures; the message says what was found.
+            ValueError: if it is not a formula over figures; the message says what was found.
 
         """
         figures: list[Figure] = []
@@ -59,7 +59,7 @@ class Expression:
         try:
             tree = ast.parse(formula.strip(), mode="eval").body
         except SyntaxError as error:
-            raise ValueError(f"{text!r} is no formula over figures such as 'latency(sql, get_range)'") from error
+            raise ValueError(f"{text!r} is not a formula over figures such as 'latency(sql, get_range)'") from error
         _check(tree, len(figures), text)
         if not figures:
             raise ValueError(f"{text!r} names no figure such as 'latency(sql, get_range)'")
@@ -67,13 +67,13 @@ class Expression:
 
     @cached_property
     def weights(self) -> tuple[float, ...] | None:
-        """The exponent of each figure where the expression is a product of powers; None where it is not."""
+        """The exponent of each figure where the expression is a product of powers; None if it is not."""
         found = _exponents(self.tree, len(self.figures))
         return None if found is None else tuple(found)
 
     @cached_property
     def coefficients(self) -> tuple[float, ...] | None:
-        """The factor of each figure where the expression is a sum of figures times numbers; None where it is not."""
+        """The factor of each figure where the expression is a sum of figures times numbers; None if it is not."""
         zeros = np.zeros((1, len(self.figures)))
         points = np.vstack([zeros, np.eye(len(self.figures)), np.ones((1, len(self.figures)))])
         with np.errstate(all="ignore"):

@@ -33,12 +33,12 @@ class RunValues:
 
     @classmethod
     def once(cls, value: float | None, variation: float) -> "RunValues | None":
-        """A figure that was measured once, or None where it is not known."""
+        """A figure that was measured once, or None if it is not known."""
         return None if value is None else cls({0: value}, "once", variation)
 
     @classmethod
     def exactly(cls, value: float) -> "RunValues":
-        """A figure that is no measurement, and varies with nothing."""
+        """A figure that is not a measurement, and varies with nothing."""
         return cls({0: value}, "exact", 0.0)
 
 
@@ -60,8 +60,8 @@ class FigureEvidence(ABC):
         """A figure by run.
 
         Raises:
-            NotMeasuredError: where it is known why it was not measured.
-            KeyError: where there is no such quantity, which is a mistake in a claim.
+            NotMeasuredError: if it is known why it was not measured.
+            KeyError: if there is no such quantity, which is a mistake in a claim.
 
         """
 
@@ -93,7 +93,7 @@ class FigureEvidence(ABC):
         return None
 
     def arithmetic(self, name: str) -> str:
-        """What that value was computed of, in words; empty where it is as it was measured."""
+        """What that value was computed of, in words; empty if it is as it was measured."""
         del name
         return ""
 
@@ -110,7 +110,7 @@ def interval_of(
         is_ratio: whether the logarithm of a product is what varies evenly.
 
     Returns:
-        The interval, without ends where there are fewer than three runs; None where a ratio has no positive value.
+        The interval, without ends where there are fewer than three runs; None if a ratio has no positive value.
 
     """
     once = [value for value in values if value.assumed_variation is not None]

@@ -34,7 +34,7 @@ class Band:
 class Cell:
     """One comparison that a claim is made of, and what was found.
 
-    `measured` is None where nothing was measured or the rule knows no interval; `published` is the paper's own figure, and `band` what counts as
+    `measured` is None if nothing was measured or the rule knows no interval; `published` is the paper's own figure, and `band` what counts as
     agreement with the claim. `is_ratio`: these are ratios, which is not so of bytes, shares and scores.
     """
 

@@ -222,7 +222,7 @@ def decided(claim: Claim, evidence: E, judges: Mapping[str, Callable[[E], Judgem
 
 
 def below_scale(claim: Claim, evidence: FigureEvidence) -> Judgement | None:
-    """The verdict on a claim whose finding does not show at the scale of what was measured; None where it may be judged."""
+    """The verdict on a claim whose finding does not show at the scale of what was measured; None if it may be judged."""
     found = {name: _scale(evidence, name) for name in claim.min_scale}
     unknown = [_scale_title(name) for name, value in found.items() if value is None]
     if unknown:
@@ -246,7 +246,7 @@ def _number(value: float) -> str:
 
 
 def _scale(evidence: FigureEvidence, name: str) -> float | None:
-    """The value of something that a finding depends on; None where it was not measured."""
+    """The value of something that a finding depends on; None if it was not measured."""
     if name in SCALES:
         return evidence.scale(name)
     try:

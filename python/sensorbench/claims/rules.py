@@ -84,7 +84,7 @@ class BaseRule(toml_file.FileModel):
         """The rule for each combination of `for_each`, with the names filled in.
 
         Raises:
-            ValueError: where what comes out is no formula.
+            ValueError: if what comes out is not a formula.
 
         """
         if not self.for_each:
@@ -154,7 +154,7 @@ class Ratio(OneFigure):
         return self
 
     def band(self) -> tuple[float, float]:
-        """What counts as the published magnitude; it never holds 1."""
+        """What counts as the published magnitude; it never includes 1."""
         ends = [self.published / self.tolerance, self.published * self.tolerance]
         powers = sorted([self.published ** (1.0 / self.tolerance), self.published**self.tolerance])
         return max(ends[0], powers[0]), min(ends[1], powers[1])

@@ -63,7 +63,7 @@ class SimulatedClaim(BaseModel):
     at_looks: list[SimulatedCell] = []
 
     def repetitions_at(self, variation: float) -> int | None:
-        """From how many repetitions on it is decidable where runs vary so much; None where ten are too few."""
+        """From how many repetitions on it is decidable where runs vary so much; None if ten are too few."""
         return min((cell.repetitions for cell in self.cells if cell.variation == variation and cell.is_decidable), default=None)
 
     def repetitions(self) -> dict[str, int | None]:

@@ -17,7 +17,7 @@ from sensorbench.results.bundle import BUNDLE_SUFFIX
 _SHOWN = 12
 
 ReplaceBundle = Annotated[
-    bool, typer.Option("--replace", help="Overwrite a bundle that lies there (only one that sensorbench made).")
+    bool, typer.Option("--replace", help="Overwrite an existing bundle (only one that sensorbench made).")
 ]
 
 
@@ -25,7 +25,7 @@ def bundle(
     folder: Annotated[Path, typer.Argument(help="Folder of the results.")],
     out: Annotated[
         Path | None,
-        typer.Option("--out", help=f"The file, NAME{BUNDLE_SUFFIX}; the name of the folder if not given.", show_default=False),
+        typer.Option("--out", help=f"Path of the bundle, NAME{BUNDLE_SUFFIX}; the name of the folder if not given.", show_default=False),
     ] = None,
     with_operations: Annotated[
         bool,
@@ -35,12 +35,12 @@ def bundle(
         ),
     ] = False,
     sign: Annotated[
-        Path | None, typer.Option("--sign", help="An SSH key that signs the bundle, by ssh-keygen.", show_default=False)
+        Path | None, typer.Option("--sign", help="SSH key to sign the bundle with, by ssh-keygen.", show_default=False)
     ] = None,
     replace: ReplaceBundle = False,
     json: Json = False,
 ) -> None:
-    """Put results into one file that others can verify: figures, histograms, answers' hashes, schema files, versions, seeds, machine."""
+    """Pack results into one file that others can verify: figures, histograms, hashes of answers, schema files, versions, seeds, machine."""
     path = out or Path(folder.resolve().name + BUNDLE_SUFFIX)
     index = make(folder, path, with_operations=with_operations, key=sign, replace=replace)
     size = path.stat().st_size
@@ -60,7 +60,7 @@ def verify(
         Path | None,
         typer.Option(
             "--allowed-signers",
-            help="File of allowed signers, as ssh-keygen(1) has it; one of them must have signed the bundle.",
+            help="Allowed-signers file as described in ssh-keygen(1); one of the signers must have signed the bundle.",
             show_default=False,
         ),
     ] = None,

@@ -36,7 +36,7 @@ def cassandra_stress(
     dry_run: DryRun = False,
     json: Json = False,
 ) -> None:
-    """Run a profile of cassandra-stress: insertions alone make the table, other operations go on with what they left."""
+    """Run a cassandra-stress profile: inserts alone create the table; other operations use what they left."""
     folder, reporter = out or new_results_folder("cassandra-stress"), ProgressReporter()
     with observers(metrics) as watching:
         plan = plan_cassandra_stress(profile, options, folder, reporter, observers=watching, replace=replace)

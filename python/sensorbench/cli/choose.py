@@ -35,22 +35,22 @@ from sensorbench.progress import console
 def choose(
     folders: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="[FOLDER]...", help="Folders of your own results, to which is pointed.", show_default=False),
+        typer.Argument(metavar="[FOLDER]...", help="Folders of your own results, to refer to.", show_default=False),
     ] = None,
     evidence: Evidence = None,
     profile: Annotated[
         str | None,
         typer.Option(
-            "--profile", help="A use case of the studies with its needs; those that are given replace them.", show_default=False
+            "--profile", help="Use case of the studies, with its needs; options override them.", show_default=False
         ),
     ] = None,
     list_profiles: Annotated[bool, typer.Option("--profiles", help="List the use cases with what their studies advise.")] = False,
-    ask: Annotated[bool, typer.Option("--interview", help="Ask for the needs that are not given, one after the other.")] = False,
+    ask: Annotated[bool, typer.Option("--interview", help="Prompt for the needs that are not given.")] = False,
     consistency: Annotated[
         str | None,
         typer.Option(
             "--consistency",
-            help="What a reader must see: eventual, time-line, strong, row-locking, transactional.",
+            help="Consistency that readers need: eventual, time-line, strong, row-locking, transactional.",
             show_default=False,
         ),
     ] = None,
@@ -58,7 +58,7 @@ def choose(
         str | None,
         typer.Option(
             "--in-partition",
-            help="What counts when the network divides the nodes: availability, consistency.",
+            help="Priority during a network partition: availability, consistency.",
             show_default=False,
         ),
     ] = None,
@@ -66,40 +66,40 @@ def choose(
         list[str] | None,
         typer.Option(
             "--query",
-            help="What the database must answer itself: range, predicates, aggregate, join, batch. May be given several times.",
+            help="Queries that the database must support: range, predicates, aggregate, join, batch. May be given several times.",
             show_default=False,
         ),
     ] = None,
     transactions: Annotated[
-        str | None, typer.Option("--transactions", help="What is changed together: one (entity), several.", show_default=False)
+        str | None, typer.Option("--transactions", help="What is changed atomically: one (entity), several.", show_default=False)
     ] = None,
     model: Annotated[
         str | None,
-        typer.Option("--model", help="What the data are: fields, nested, relational, key-value.", show_default=False),
+        typer.Option("--model", help="Data model: fields, nested, relational, key-value.", show_default=False),
     ] = None,
     growth: Annotated[
-        str | None, typer.Option("--growth", help="What is added while it is used: readers, nodes.", show_default=False)
+        str | None, typer.Option("--growth", help="What grows during operation: readers, nodes.", show_default=False)
     ] = None,
     data: Annotated[
         str | None,
         typer.Option(
-            "--data", help="How much data there will be: 200GB, 5TB; or memory, disk (of a machine), cluster.", show_default=False
+            "--data", help="Amount of data: 200GB, 5TB; or memory, disk (of a machine), cluster.", show_default=False
         ),
     ] = None,
     write_share: Annotated[
         str | None,
         typer.Option("--write-share", help="Share of the operations that write: 0.9; or mostly, few.", show_default=False),
     ] = None,
-    large_values: Annotated[bool, typer.Option("--large-values", help="There are values of many MB.")] = False,
-    durable: Annotated[bool, typer.Option("--durable", help="Data survive that all machines are without power.")] = False,
+    large_values: Annotated[bool, typer.Option("--large-values", help="There are values of several MB.")] = False,
+    durable: Annotated[bool, typer.Option("--durable", help="Data survive a power failure of all machines.")] = False,
     licence: Annotated[
-        str | None, typer.Option("--licence", help="Which licences will do: permissive, open-source.", show_default=False)
+        str | None, typer.Option("--licence", help="Acceptable licences: permissive, open-source.", show_default=False)
     ] = None,
     operations: Annotated[
         str | None,
         typer.Option("--operations", help="What you can operate: library (nothing), server (one kind).", show_default=False),
     ] = None,
-    nodes_alike: Annotated[bool, typer.Option("--nodes-alike", help="The nodes of a cluster are all alike.")] = False,
+    nodes_alike: Annotated[bool, typer.Option("--nodes-alike", help="All nodes of a cluster are alike.")] = False,
     maintained: Annotated[bool, typer.Option("--maintained", help="The database is still developed.")] = False,
     measurable: Annotated[
         str | None,
@@ -110,15 +110,15 @@ def choose(
     wish: Annotated[
         list[str] | None,
         typer.Option(
-            "--wish", help="A need that counts, but is no must: --wish licence. May be given several times.", show_default=False
+            "--wish", help="Optional need: --wish licence. May be given several times.", show_default=False
         ),
     ] = None,
     as_studied: Annotated[
-        bool, typer.Option("--as-studied", help="By what the studies found, in their versions, not by what is true today.")
+        bool, typer.Option("--as-studied", help="Use what the studies found, in their versions, instead of today's facts.")
     ] = False,
-    node_disk: Annotated[str, typer.Option("--node-disk", help="Disk of a machine, by which --data is judged.")] = "1TB",
+    node_disk: Annotated[str, typer.Option("--node-disk", help="Disk of a machine, to judge --data by.")] = "1TB",
     node_memory: Annotated[str, typer.Option("--node-memory", help="Memory of a machine, likewise.")] = "64GB",
-    html: Annotated[Path | None, typer.Option("--html", help="Write the choice as a page, too.", show_default=False)] = None,
+    html: Annotated[Path | None, typer.Option("--html", help="Also write the choice as an HTML page.", show_default=False)] = None,
     no_open: Annotated[bool, typer.Option("--no-open", help="Do not open the page in a browser.")] = False,
     json: Json = False,
 ) -> None:

@@ -60,7 +60,7 @@ def _shared(
         typer.Option(
             "--quiet",
             "-q",
-            help="Print results, warnings and errors alone.",
+            help="Print only results, warnings and errors.",
             callback=_set_quiet,
             expose_value=False,
             rich_help_panel=_PANEL,
@@ -71,7 +71,7 @@ def _shared(
         typer.Option(
             "--verbose",
             "-v",
-            help="Print each step and statement, too.",
+            help="Also print each step and statement.",
             callback=_set_verbose,
             expose_value=False,
             rich_help_panel=_PANEL,
@@ -81,7 +81,7 @@ def _shared(
         bool,
         typer.Option(
             "--no-color",
-            help="Print no colours, as NO_COLOR=1 has it.",
+            help="Print without colours, like NO_COLOR=1.",
             callback=_set_no_color,
             expose_value=False,
             rich_help_panel=_PANEL,
@@ -91,7 +91,7 @@ def _shared(
         TableFormat | None,
         typer.Option(
             "--format",
-            help="Print the rows of tables in this format, and all else to standard error.",
+            help="Print tables in this format, and everything else to standard error.",
             callback=_set_format,
             expose_value=False,
             rich_help_panel=_PANEL,

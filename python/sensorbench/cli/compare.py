@@ -19,12 +19,12 @@ Metric = Annotated[
     str | None,
     typer.Option("--metric", help=f"One of {', '.join(METRICS)}; that of the results if not given.", show_default=False),
 ]
-Margin = Annotated[float, typer.Option("--margin", help="Differences inside this share are equivalent.", min=0.0)]
+Margin = Annotated[float, typer.Option("--margin", help="Differences within this share are equivalent.", min=0.0)]
 Place = Annotated[str, typer.Argument(help="Folder of results, or FOLDER:VARIANT for one of its variants.")]
 
 
 Force = Annotated[
-    bool, typer.Option("--force", help="Show figures of different datasets or workloads side by side, without verdicts.")
+    bool, typer.Option("--force", help="Allow different datasets or workloads; they are shown side by side, without verdicts.")
 ]
 
 
@@ -37,7 +37,7 @@ def compare(
     fail_on: FailOnSlower = None,
     json: Json = False,
 ) -> None:
-    """Compare two results of one dataset and workload: which is faster, by how much, with which confidence interval."""
+    """Compare two results of the same dataset and workload: which is faster, by how much, with a confidence interval."""
     fails_if_slower = check_slower(fail_on)
     found = compare_results(side_at(a), side_at(b), metric=metric, margin=margin, force=force)
     without = any(row.verdict is None for row in found.operations)

@@ -8,13 +8,13 @@ import typer
 from sensorbench.errors import UsageError
 from sensorbench.progress import error_console
 
-Yes = Annotated[bool, typer.Option("--yes", help="Do not prompt; needed where there is no terminal.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not prompt; required without a terminal.")]
 
 
 def confirm(what: str, *, yes: bool) -> None:
     """Asks whether something may be done. `what` says it, with what it is done to, as the beginning of a question: "remove a and b".
 
-    Raises UsageError where standard input is no terminal and --yes was not given, typer.Abort (exit code 1) when the answer is no.
+    Raises UsageError if standard input is not a terminal and --yes was not given, typer.Abort (exit code 1) when the answer is no.
     """
     if yes:
         return

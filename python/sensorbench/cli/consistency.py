@@ -16,7 +16,7 @@ from sensorbench.report import findings, formatting
 from sensorbench.results.history import read_history
 from sensorbench.runner import seconds_or_none
 
-app = typer.Typer(help="What a database gave its clients: stale reads, lost writes, values never written.", no_args_is_help=True)
+app = typer.Typer(help="Check what clients of a database saw: stale reads, lost writes, values never written.", no_args_is_help=True)
 
 MAX_SHOWN = 3
 
@@ -39,7 +39,7 @@ def check(
     ] = "0",
     json: Json = False,
 ) -> None:
-    """Check a history of reads and writes. Exit code 0 whatever is found, but for what --fail-on names; 2 when the file is no history."""
+    """Check a history of reads and writes. Exit code 0 whatever is found, but for what --fail-on names; 2 when the file is not a history."""
     failing = parse_findings(fail_on)
     checked = guarantees.check(guarantees.widened(read_history(history), _bound_ns(clock_bound)))
     if json:

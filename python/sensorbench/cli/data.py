@@ -43,10 +43,10 @@ app = typer.Typer(help="Datasets: real, generated, and your own.", no_args_is_he
 
 Scale = Annotated[
     float,
-    typer.Option("--scale", help="Share that is used: of the span; of machine-log, of its sensors; of articles, the first ones."),
+    typer.Option("--scale", help="Share of the dataset to use: of its span; for machine-log, of its sensors; for articles, the first ones."),
 ]
 Seed = Annotated[int, typer.Option("--seed", help="Seed of the generator.")]
-Dataset = Annotated[str, typer.Argument(help="A dataset's name, its folder, or a mapping file.")]
+Dataset = Annotated[str, typer.Argument(help="Name of a dataset, its folder, or a mapping file.")]
 
 
 @app.command("list")
@@ -78,16 +78,16 @@ def describe(dataset: Dataset, scale: Scale = 1.0, seed: Seed = DEFAULT_SEED, js
 @app.command("generate")
 def generate_dataset(
     name: Annotated[str, typer.Argument(help="Name of the generator, or the file of a fitted one.")],
-    out: Annotated[Path, typer.Option("--out", help="Folder for the dataset; it must be empty or not there.")],
+    out: Annotated[Path, typer.Option("--out", help="Folder for the dataset; it must be empty or not exist.")],
     scale: Scale = 1.0,
     seed: Seed = DEFAULT_SEED,
     copies: Annotated[
         int,
-        typer.Option("--copies", help="How many of each location (fitted generators), or of each article under new ids.", min=1),
+        typer.Option("--copies", help="Copies of each location (fitted generators), or of each article under new ids.", min=1),
     ] = 1,
     articles: Annotated[
         int | None,
-        typer.Option("--articles", help="How many different articles (wikipedia, and what was fitted to articles).", min=1),
+        typer.Option("--articles", help="Number of different articles (wikipedia, and generators fitted to articles).", min=1),
     ] = None,
     days: Annotated[
         float | None, typer.Option("--days", help="Length of the span (fitted generators).", show_default=False)
@@ -96,13 +96,13 @@ def generate_dataset(
         str | None,
         typer.Option(
             "--spark",
-            help="Have Spark generate it: spark://HOST:PORT, lab:NAME, or local[N]; --out must be on storage that all workers share.",
+            help="Generate with Spark: spark://HOST:PORT, lab:NAME, or local[N]; --out must be on storage that all workers share.",
             show_default=False,
         ),
     ] = None,
     partitions: Annotated[
         int | None,
-        typer.Option("--partitions", help="Partitions of Spark's that share the files; four for each core if not given.", min=1),
+        typer.Option("--partitions", help="Number of Spark partitions; four per core if not given.", min=1),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -234,12 +234,12 @@ def _fit_to_articles(source: datasets.Dataset, out: Path, seed: int, *, as_json:
 def import_dataset(
     files: Annotated[
         list[str],
-        typer.Argument(help="An importer's name or a mapping file and then files, or files that an importer recognises."),
+        typer.Argument(help="Name of an importer or a mapping file, followed by files; or files that an importer recognises."),
     ],
-    out: Annotated[Path, typer.Option("--out", help="Folder for the dataset; it must be empty or not there.")],
+    out: Annotated[Path, typer.Option("--out", help="Folder for the dataset; it must be empty or not exist.")],
     bad_rows: Annotated[
         str,
-        typer.Option("--bad-rows", help="refuse: nothing is imported if any row is bad. skip: they are left out and counted."),
+        typer.Option("--bad-rows", help="refuse: import nothing if any row is bad. skip: skip and count bad rows."),
     ] = "refuse",
     json: Json = False,
 ) -> None:
@@ -252,7 +252,7 @@ def import_dataset(
 @app.command("export")
 def export_dataset(
     dataset: Dataset,
-    out: Annotated[Path, typer.Option("--out", help="Folder for the files; it must be empty or not there.")],
+    out: Annotated[Path, typer.Option("--out", help="Folder for the files; it must be empty or not exist.")],
     form: Annotated[str, typer.Option("--format", help=f"One of {', '.join(FORMS)}.")] = "csv",
     scale: Scale = 1.0,
     seed: Seed = DEFAULT_SEED,

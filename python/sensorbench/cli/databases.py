@@ -19,13 +19,13 @@ _TITLES: dict[When, str] = {"studied": "as studied", "today": "today"}
 
 def databases(
     name: Annotated[
-        str | None, typer.Argument(help="A database, for all that is known of it with sources.", show_default=False)
+        str | None, typer.Argument(help="Show everything known about this database, with sources.", show_default=False)
     ] = None,
     as_studied: Annotated[
-        bool, typer.Option("--as-studied", help="What the studies found, in their versions, not what is true today.")
+        bool, typer.Option("--as-studied", help="Show what the studies found, in their versions, instead of today's facts.")
     ] = False,
     html: Annotated[
-        Path | None, typer.Option("--html", help="Write all of it as a page to browse in.", show_default=False)
+        Path | None, typer.Option("--html", help="Write everything as an HTML page.", show_default=False)
     ] = None,
     no_open: Annotated[bool, typer.Option("--no-open", help="Do not open the page in a browser.")] = False,
     json: Json = False,

@@ -28,15 +28,15 @@ def doctor(
     experiment: Annotated[
         Path | None,
         typer.Argument(
-            help="An experiment file: its first target runs against itself (A/A), which shows the noise.", show_default=False
+            help="Experiment file whose first target runs against itself (A/A), which shows the noise.", show_default=False
         ),
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Measure a tenth as long: figures vary more.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Measure a tenth as long; figures vary more.")] = False,
     margin: Margin = EQUIVALENCE_MARGIN,
     out: Out = None,
     json: Json = False,
 ) -> None:
-    """Check whether this machine is fit to measure, and which latencies can be trusted here."""
+    """Check whether this machine is fit to measure, and which latencies can be trusted."""
     if experiment is None and (options.changes or out is not None):
         raise UsageError("--set and --out are for an A/A run: name an experiment file as well")
     folder = out or new_results_folder(f"doctor-{experiment.stem}" if experiment else "doctor")

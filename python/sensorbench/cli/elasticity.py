@@ -44,7 +44,7 @@ from sensorbench.studies.elasticity import (
     parts_of,
 )
 
-app = typer.Typer(help="What it costs when a loaded cluster changes, and when it is stable again.", no_args_is_help=True)
+app = typer.Typer(help="Measure what a change costs a loaded cluster, and when it is stable again.", no_args_is_help=True)
 
 DEFINITIONS = {
     "above_ramp": "what is below the ramp counts as nothing",
@@ -63,13 +63,13 @@ def _group() -> None:
 @app.command("analyse")
 def analyse(
     file: Annotated[Path, typer.Argument(help="Request sets as CSV: time_s, duration_s, sd_s.")],
-    bootstrap_at: Annotated[float, typer.Option("--bootstrap-at", help="When the cluster was changed, in s.")],
+    bootstrap_at: Annotated[float, typer.Option("--bootstrap-at", help="Time of the change, in s.")],
     requests_per_thread: Annotated[
-        float, typer.Option("--requests-per-thread", help="How many requests of a set a thread issues, one after the other.")
+        float, typer.Option("--requests-per-thread", help="Sequential requests per thread in each set.")
     ],
     stable_at: Annotated[
         float | None,
-        typer.Option("--stable-at", help="When it was stable again, in s; by the rule if not given.", show_default=False),
+        typer.Option("--stable-at", help="Time at which it was stable again, in s; found by the rule if not given.", show_default=False),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -226,7 +226,7 @@ def _show_plan_of_study(options: ElasticityStudyOptions, folder: Path, reporter:
 
 @app.command("compare")
 def compare(
-    folders: Annotated[list[Path], typer.Argument(help="Folders of elasticity run; several of one database are repetitions.")],
+    folders: Annotated[list[Path], typer.Argument(help="Results of `elasticity run`; several of one database are repetitions.")],
     out: Out = None,
     no_open: NoOpen = False,
     json: Json = False,

@@ -28,7 +28,7 @@ from sensorbench.paths import new_results_folder
 from sensorbench.progress import ProgressReporter
 from sensorbench.runner import ExperimentOptions, plan_experiment
 
-Experiment = Annotated[Path, typer.Argument(help="An experiment file (.toml); see docs/how-to/experiments.md.")]
+Experiment = Annotated[Path, typer.Argument(help="Experiment file (.toml); see docs/how-to/experiments.md.")]
 
 
 @takes(ExperimentOptions)

@@ -20,26 +20,26 @@ from sensorbench.results.summary.gate import GateResult
 
 
 def gate(
-    experiment: Annotated[Path, typer.Argument(help="An experiment file with one target, or with two: base and head.")],
+    experiment: Annotated[Path, typer.Argument(help="Experiment file with one target, or with two: base and head.")],
     base: Annotated[
         list[str] | None,
         typer.Option(
             "--base",
-            help="What is known: a schema file, a target, or key=value of the experiment file; as the file has it if not given.",
+            help="Baseline: a schema file, a target, or key=value of the experiment file; the file as it is if not given.",
             show_default=False,
         ),
     ] = None,
     head: Annotated[
         list[str] | None,
-        typer.Option("--head", help="What may be slower: the same. May be given several times, as --base.", show_default=False),
+        typer.Option("--head", help="Changed side, in the same form. May be given several times, like --base.", show_default=False),
     ] = None,
     base_server_setting: Annotated[
         list[str] | None,
-        typer.Option("--base-server-setting", help="key=value for the server of base, which the lab starts.", show_default=False),
+        typer.Option("--base-server-setting", help="Setting of base's server, key=value, if the lab starts it.", show_default=False),
     ] = None,
     head_server_setting: Annotated[
         list[str] | None,
-        typer.Option("--head-server-setting", help="key=value for the server of head, which the lab starts.", show_default=False),
+        typer.Option("--head-server-setting", help="Setting of head's server, key=value, if the lab starts it.", show_default=False),
     ] = None,
     changes: Annotated[
         list[str] | None,
@@ -47,19 +47,19 @@ def gate(
             "--set", help="Change a key of the experiment file for both sides: workload.duration=5s.", show_default=False
         ),
     ] = None,
-    margin: Annotated[float, typer.Option("--margin", help="Head may be slower by this share.", min=0.001)] = EQUIVALENCE_MARGIN,
-    repetitions: Annotated[int, typer.Option("--repetitions", help="Repetitions of each side, at most.")] = LOOKS[-1],
-    budget: Annotated[str, typer.Option("--budget", help="How long the gate may take, loading included: 10m.")] = "10m",
+    margin: Annotated[float, typer.Option("--margin", help="How much slower head may be.", min=0.001)] = EQUIVALENCE_MARGIN,
+    repetitions: Annotated[int, typer.Option("--repetitions", help="Maximum number of repetitions of each side.")] = LOOKS[-1],
+    budget: Annotated[str, typer.Option("--budget", help="Maximum duration, including loading: 10m.")] = "10m",
     out: Out = None,
     replace: Replace = False,
     junit: Annotated[
-        Path | None, typer.Option("--junit", help="Write the result as JUnit's XML, too.", show_default=False)
+        Path | None, typer.Option("--junit", help="Also write the result as JUnit XML.", show_default=False)
     ] = None,
     markdown: Annotated[
-        Path | None, typer.Option("--markdown", help="Write the result as Markdown, too.", show_default=False)
+        Path | None, typer.Option("--markdown", help="Also write the result as Markdown.", show_default=False)
     ] = None,
     badge: Annotated[
-        Path | None, typer.Option("--badge", help="Write a badge, too: .svg, or .json for shields.io.", show_default=False)
+        Path | None, typer.Option("--badge", help="Also write a badge: .svg, or .json for shields.io.", show_default=False)
     ] = None,
     no_open: NoOpen = False,
     json: Json = False,

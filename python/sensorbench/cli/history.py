@@ -26,32 +26,32 @@ app = typer.Typer(
     help="Results over time: one file of figures, and when they changed, by how much, with which version.", no_args_is_help=True
 )
 
-Store = Annotated[Path, typer.Option("--store", help="The file of the history, a DuckDB database.")]
+Store = Annotated[Path, typer.Option("--store", help="History file, a DuckDB database.")]
 Label = Annotated[
-    str, typer.Option("--label", help="What the version is called that was measured: a commit, a release.", show_default=False)
+    str, typer.Option("--label", help="Measured version: a commit, a release.", show_default=False)
 ]
 Experiment = Annotated[
     str | None,
-    typer.Option("--experiment", help="Only this one: its name, or the beginning of its digest.", show_default=False),
+    typer.Option("--experiment", help="Only this experiment: its name, or a prefix of its digest.", show_default=False),
 ]
-Variant = Annotated[str | None, typer.Option("--variant", help="Only variants whose name has these words.", show_default=False)]
+Variant = Annotated[str | None, typer.Option("--variant", help="Only variants whose name contains these words.", show_default=False)]
 Operation = Annotated[str | None, typer.Option("--operation", help="Only this operation.", show_default=False)]
 Metric = Annotated[
     str | None,
     typer.Option(
         "--metric",
-        help="This metric: mean, median, p95, p99, throughput, load, size; that of the ranking if not given.",
+        help="Metric: mean, median, p95, p99, throughput, load, size; the ranking metric if not given.",
         show_default=False,
     ),
 ]
 Machine = Annotated[
-    str | None, typer.Option("--machine", help="Only machines whose fingerprint begins with this.", show_default=False)
+    str | None, typer.Option("--machine", help="Only machines whose fingerprint starts with this.", show_default=False)
 ]
 Normalised = Annotated[
     bool,
     typer.Option(
         "--normalised",
-        help="One series over all machines, of figures as multiples of what the client could do on that day; one for each machine if not given.",
+        help="One series over all machines, relative to the client's speed on each day; one series per machine if not given.",
     ),
 ]
 Seed = Annotated[int, typer.Option("--seed", help="Seed of the permutations.")]
@@ -69,7 +69,7 @@ def add(
         Path | None,
         typer.Option(
             "--doctor",
-            help="What `sensorbench doctor --json` printed on the day of the results; the figures that they have themselves if not given.",
+            help="Output of `sensorbench doctor --json` from the day of the results; the figures stored with them if not given.",
             show_default=False,
         ),
     ] = None,
@@ -180,7 +180,7 @@ def plot(
 
 @app.command("export")
 def export(
-    out: Annotated[Path, typer.Option("--out", help="A new file; .csv or .parquet.")],
+    out: Annotated[Path, typer.Option("--out", help="New file; .csv or .parquet.")],
     store: Store = DEFAULT_STORE,
     json: Json = False,
 ) -> None:

@@ -13,7 +13,7 @@ from sensorbench.hosts.chosen import choose_hosts
 from sensorbench.progress import ProgressReporter, console
 from sensorbench.report import formatting
 
-app = typer.Typer(help="Hosts for load generators and nodes: whether they are fit to measure.", no_args_is_help=True)
+app = typer.Typer(help="Check hosts for load generators and nodes: are they fit to measure?", no_args_is_help=True)
 
 
 @app.callback()
@@ -27,7 +27,7 @@ def check(
         str,
         typer.Argument(
             metavar="HOSTS",
-            help="As --hosts names them: a file (hosts.toml), local:N, ssh://USER@HOST:PORT (several with commas), or tls://HOST:PORT.",
+            help="Hosts, as for --hosts: a file (hosts.toml), local:N, ssh://USER@HOST:PORT (several with commas), or tls://HOST:PORT.",
         ),
     ],
     json: Json = False,

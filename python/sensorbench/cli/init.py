@@ -27,63 +27,63 @@ from sensorbench.progress import console, print_labelled
 Files = Annotated[
     list[Path] | None,
     typer.Argument(
-        help="CSV files with the same columns. Without any, sensorbench asks.", show_default=False, metavar="[CSV]..."
+        help="CSV files with the same columns. If there are none, sensorbench prompts for them.", show_default=False, metavar="[CSV]..."
     ),
 ]
 Database = Annotated[
     list[str] | None,
     typer.Option(
         "--database",
-        help="A database to compare, started for the run where it is a server; repeatable. An embedded one goes with it.",
+        help="Database to compare; the lab starts servers. May be given several times. An embedded database is added for reference.",
         show_default=False,
     ),
 ]
 Target = Annotated[
-    list[str] | None, typer.Option("--target", help="A server of yours, by its URL; repeatable.", show_default=False)
+    list[str] | None, typer.Option("--target", help="URL of your own server. May be given several times.", show_default=False)
 ]
-OutFolder = Annotated[Path, typer.Option("--out", help="Folder that the files are written into.")]
-Force = Annotated[bool, typer.Option("--force", help="Overwrite what an earlier init wrote into the folder.")]
+OutFolder = Annotated[Path, typer.Option("--out", help="Folder for the files.")]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite what an earlier `init` wrote to the folder.")]
 Name = Annotated[
-    str | None, typer.Option("--name", help="Name of the dataset; that of the file if not given.", show_default=False)
+    str | None, typer.Option("--name", help="Name of the dataset; the file's name if not given.", show_default=False)
 ]
 Time = Annotated[
     list[str] | None,
-    typer.Option("--time", help="Column of the time; two for a date and a time of day.", show_default=False),
+    typer.Option("--time", help="Timestamp column; two columns for date and time of day.", show_default=False),
 ]
 TimeFormat = Annotated[
     str | None,
-    typer.Option("--time-format", help="How times are written, as strptime has it: '%d/%m/%Y %H:%M'.", show_default=False),
+    typer.Option("--time-format", help="strptime format of timestamps: '%d/%m/%Y %H:%M'.", show_default=False),
 ]
 TimeUnit = Annotated[
-    str | None, typer.Option("--time-unit", help="Times are numbers since 1970, in s, ms, us or ns.", show_default=False)
+    str | None, typer.Option("--time-unit", help="Unit of numeric timestamps since 1970: s, ms, us or ns.", show_default=False)
 ]
 TimeZone = Annotated[
     str | None,
     typer.Option(
-        "--time-zone", help="Time zone of times without an offset: Europe/Berlin; UTC if not given.", show_default=False
+        "--time-zone", help="Time zone of timestamps without an offset: Europe/Berlin; UTC if not given.", show_default=False
     ),
 ]
 Key = Annotated[
     list[str] | None,
     typer.Option(
-        "--key", help="Column that names the sensor or its place; repeatable, the most general one first.", show_default=False
+        "--key", help="Column that names the sensor or its place. May be given several times, the most general first.", show_default=False
     ),
 ]
 Value = Annotated[
-    list[str] | None, typer.Option("--value", help="Column of values; repeatable. All others are left out.", show_default=False)
+    list[str] | None, typer.Option("--value", help="Column of values. May be given several times; other columns are left out.", show_default=False)
 ]
 Encoding = Annotated[
     str | None,
     typer.Option(
-        "--encoding", help="Encoding of the files: utf-8, windows-1252, utf-16 …; found if not given.", show_default=False
+        "--encoding", help="Encoding of the files: utf-8, windows-1252, utf-16 …; detected if not given.", show_default=False
     ),
 ]
 DecimalSign = Annotated[
-    Decimal | None, typer.Option("--decimal", help="Decimal sign of values; found if not given.", show_default=False)
+    Decimal | None, typer.Option("--decimal", help="Decimal separator of values; detected if not given.", show_default=False)
 ]
 ThousandsSign = Annotated[
     Thousands | None,
-    typer.Option("--thousands", help="What parts thousands in values; found if not given.", show_default=False),
+    typer.Option("--thousands", help="Thousands separator of values; detected if not given.", show_default=False),
 ]
 
 
@@ -122,7 +122,7 @@ def init(
 
 
 def _requested_files() -> list[Path]:
-    """The files that the user names when asked. Raises UsageError where nobody can be asked."""
+    """The files that the user names when asked. Raises UsageError if nobody can be asked."""
     if not sys.stdin.isatty():
         raise UsageError("init: name CSV files, for example `sensorbench init readings.csv`")
     while True:

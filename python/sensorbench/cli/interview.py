@@ -9,7 +9,7 @@ from sensorbench.catalog import YES, Given, Machine, NeedKind, choice_of, need_k
 from sensorbench.errors import UsageError
 from sensorbench.progress import error_console
 
-# Behind an answer: it counts, but is no must.
+# Behind an answer: it counts, but is optional.
 _OPTIONAL_MARK = "?"
 _YES = {"y", "yes"}
 _NO = {"n", "no", "-"}
@@ -27,7 +27,7 @@ def interview(given: Given, machine: Machine) -> Answers:
     """Asks for each need that is not given yet. Raises UsageError when lines end before the questions do."""
     screen = error_console()
     screen.print(
-        f"An empty line: it does not matter. An answer with {_OPTIONAL_MARK} behind it: a wish, no must.", highlight=False
+        f"An empty line: does not matter. An answer followed by {_OPTIONAL_MARK} behind it: a wish, no must.", highlight=False
     )
     answers: dict[str, Sequence[str]] = {}
     wishes = []

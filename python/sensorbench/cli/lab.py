@@ -18,7 +18,7 @@ app = typer.Typer(help="Real servers on this machine or on hosts: private, witho
 
 _PLACED = "hosts.toml, ssh://a,ssh://b or local:3"
 
-Name = Annotated[str, typer.Argument(help="Name of an instance; `lab list` shows them.")]
+Name = Annotated[str, typer.Argument(help="Name of an instance; see `lab list`.")]
 
 
 @app.command("databases")
@@ -58,28 +58,28 @@ def list_instances(json: Json = False) -> None:
 
 @app.command("up")
 def up(
-    database: Annotated[str, typer.Argument(help="What to start; `lab databases` shows what there is.")],
+    database: Annotated[str, typer.Argument(help="Database to start; see `lab databases`.")],
     name: Annotated[
-        str | None, typer.Option("--name", help="Name of the instance; that of the database if not given.", show_default=False)
+        str | None, typer.Option("--name", help="Name of the instance; the database's name if not given.", show_default=False)
     ] = None,
     version: Annotated[str | None, typer.Option("--version", help="Version of the server.", show_default=False)] = None,
     nodes: Annotated[
         int | None,
         typer.Option(
-            "--nodes", help="Nodes of a cluster; its masters, where they have replicas of their own.", min=1, show_default=False
+            "--nodes", help="Nodes of a cluster; masters, if these have replicas.", min=1, show_default=False
         ),
     ] = None,
-    replicas: Annotated[int, typer.Option("--replicas", help="Replicas of each master, where the database has them.", min=0)] = 0,
+    replicas: Annotated[int, typer.Option("--replicas", help="Replicas of each master, if the database supports them.", min=0)] = 0,
     changes: Annotated[
         list[str] | None,
         typer.Option(
             "--server-setting",
-            help="A setting of the server itself: shared_buffers=1GB. May be given several times.",
+            help="Server setting: shared_buffers=1GB. May be given several times.",
             show_default=False,
         ),
     ] = None,
-    cpus: Annotated[str | None, typer.Option("--cpus", help="CPUs that it may use: 1, 0,2 or 1-3.", show_default=False)] = None,
-    memory: Annotated[str | None, typer.Option("--memory", help="Memory that it may use: 512M, 2G.", show_default=False)] = None,
+    cpus: Annotated[str | None, typer.Option("--cpus", help="CPUs for the server: 1, 0,2 or 1-3.", show_default=False)] = None,
+    memory: Annotated[str | None, typer.Option("--memory", help="Memory for the server: 512M, 2G.", show_default=False)] = None,
     hosts: Annotated[
         str | None,
         typer.Option(
@@ -212,7 +212,7 @@ def _placed(node: lab.Node) -> str:
 @app.command("down")
 def down(
     name: Annotated[str | None, typer.Argument(help="Name of an instance.", show_default=False)] = None,
-    all_: Annotated[bool, typer.Option("--all", help="Every instance, of every user; prompts first.")] = False,
+    all_: Annotated[bool, typer.Option("--all", help="All instances, of all users; prompts first.")] = False,
     yes: Yes = False,
     json: Json = False,
 ) -> None:
@@ -225,7 +225,7 @@ def down(
         return
     found = lab.sizes()
     for folder in lab.foreign():
-        error_console().print(f"{folder} stays: it is no instance of the lab", highlight=False, markup=False)
+        error_console().print(f"{folder} stays: it is not an instance of the lab", highlight=False, markup=False)
     if found:
         named = ", ".join(f"{name} ({formatting.size(size)})" for name, size in found.items())
         confirm(f"end these instances and remove all their data: {named}", yes=yes)

@@ -11,9 +11,9 @@ from sensorbench.progress import console
 
 Dataset = Annotated[
     str | None,
-    typer.Option("--dataset", help="Only what is for this dataset: a name, a folder or a mapping file.", show_default=False),
+    typer.Option("--dataset", help="Only entries for this dataset: a name, a folder or a mapping file.", show_default=False),
 ]
-OperationSet = Annotated[str | None, typer.Option("--operations", help="Only those of this operation set.", show_default=False)]
+OperationSet = Annotated[str | None, typer.Option("--operations", help="Only entries of this operation set.", show_default=False)]
 
 
 def print_listed(

@@ -42,27 +42,27 @@ class _Commands(LazyGroup):
         ),
         "study": ("study:app", "Reproduce published studies."),
         "run": ("experiment:run", "Run an experiment file: your own question, your own data, your own schemas."),
-        "stress": ("stress:run", "Hold rates one after the other."),
-        "capacity": ("stress:capacity", "Search the highest rate at which a target meets an objective."),
-        "set-rate": ("stress:set_rate", "Change the rate of a stress run that goes on; it holds until the step ends."),
+        "stress": ("stress:run", "Run a load at one rate after another."),
+        "capacity": ("stress:capacity", "Search for the highest rate at which a target meets an objective."),
+        "set-rate": ("stress:set_rate", "Change the rate of a running stress test, until the step ends."),
         "tune": (
             "tune:tune",
-            "Search better settings for a server or an embedded database, and confirm what was found: it may be no gain.",
+            "Search for better settings of a server or an embedded database, and confirm whether they are a gain.",
         ),
-        "elasticity": ("elasticity:app", "What it costs when a loaded cluster changes, and when it is stable again."),
-        "consistency": ("consistency:app", "What a database gave its clients: stale reads, lost writes, values never written."),
-        "ycsb": ("ycsb:app", "Run YCSB's core workloads by its properties files."),
+        "elasticity": ("elasticity:app", "Measure what a change costs a loaded cluster, and when it is stable again."),
+        "consistency": ("consistency:app", "Check what clients of a database saw: stale reads, lost writes, values never written."),
+        "ycsb": ("ycsb:app", "Run YCSB's core workloads from its properties files."),
         "cassandra-stress": (
             "cassandra_stress:cassandra_stress",
-            "Run a profile of cassandra-stress: insertions alone make the table, other operations go on with what they left.",
+            "Run a cassandra-stress profile: inserts alone create the table; other operations use what they left.",
         ),
         "tsbs": ("tsbs:app", "Run TSBS's loads and queries by the names of its options."),
-        "traffic": ("traffic:app", "Your own traffic: what clients sent to a database, recorded, described and replayed."),
-        "report": ("report:report", "Write the report of results on disk again; also of those that were cut short."),
+        "traffic": ("traffic:app", "Record, describe and replay your own traffic: what clients sent to a database."),
+        "report": ("report:report", "Write the report of existing results again, also of incomplete ones."),
         "watch": ("watch:watch", "Replay the runs of a benchmark second by second, in a page on 127.0.0.1, until Ctrl-C."),
         "compare": (
             "compare:compare",
-            "Compare two results of one dataset and workload: which is faster, by how much, with which confidence interval.",
+            "Compare two results of the same dataset and workload: which is faster, by how much, with a confidence interval.",
         ),
         "gate": (
             "gate:gate",
@@ -75,7 +75,7 @@ class _Commands(LazyGroup):
         "claims": ("report:claims", "List the claims of a study with their verdicts."),
         "bundle": (
             "bundle:bundle",
-            "Put results into one file that others can verify: figures, histograms, answers' hashes, schema files, versions, seeds, machine.",
+            "Pack results into one file that others can verify: figures, histograms, hashes of answers, schema files, versions, seeds, machine.",
         ),
         "verify": (
             "bundle:verify",
@@ -83,11 +83,11 @@ class _Commands(LazyGroup):
         ),
         "site": (
             "site:site",
-            "Make a static site of bundles, to be filtered and compared: no server, no request to anybody else.",
+            "Build a static site from bundles, to filter and compare: no server, no external requests.",
         ),
         "recommend": (
             "recommend:recommend",
-            "Recommend a schema for a need, by your own results (FOLDER), by bundles of evidence, or by the shipped reference.",
+            "Recommend a schema for a need, from your own results (FOLDER), bundles of evidence, or the packaged reference.",
         ),
         "databases": (
             "databases:databases",
@@ -95,7 +95,7 @@ class _Commands(LazyGroup):
         ),
         "choose": (
             "choose:choose",
-            "Choose a database by needs: which databases meet which, why others fall out, and, where none is left, the smallest sets of needs that would have to be dropped.",
+            "Choose a database by needs: which databases meet them, why others do not, and, if none is left, the smallest sets of needs to drop.",
         ),
         "schema": ("schema:app", "The schemas of the package: tables, load queries and statements, by dataset and database."),
         "operations": (
@@ -104,9 +104,9 @@ class _Commands(LazyGroup):
         ),
         "data": ("data:app", "Datasets: real, generated, and your own."),
         "lab": ("lab:app", "Real servers on this machine or on hosts: private, without Docker."),
-        "target": ("target:app", "What sensorbench left at a target, and removing it."),
-        "hosts": ("hosts:app", "Hosts for load generators and nodes: whether they are fit to measure."),
-        "doctor": ("doctor:doctor", "Check whether this machine is fit to measure, and which latencies can be trusted here."),
+        "target": ("target:app", "List and remove what sensorbench left at a target."),
+        "hosts": ("hosts:app", "Check hosts for load generators and nodes: are they fit to measure?"),
+        "doctor": ("doctor:doctor", "Check whether this machine is fit to measure, and which latencies can be trusted."),
     }
 
     def __init__(self, **options: Any) -> None:
@@ -137,7 +137,7 @@ def _options(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and stop.")
     ] = False,
     __: Annotated[
-        bool, typer.Option(_DEBUG, help="Show where in the program an error arose. Stands before the command or after it.")
+        bool, typer.Option(_DEBUG, help="Show the traceback of an error. Goes before or after the command.")
     ] = False,
 ) -> None:
     pass

@@ -160,7 +160,7 @@ def _spec(study: MapReduceStudy, options: MapReduceOptions, reporter: ProgressRe
 
 
 def _on_hosts(targets: list[TargetSpec], hosts: str | None) -> list[TargetSpec]:
-    """The targets, of which those that can be there have their nodes on hosts. Raises UsageError where none can."""
+    """The targets, of which those that can be there have their nodes on hosts. Raises UsageError if none can."""
     placed = [placed_on(target, hosts) for target in targets]
     if hosts is not None and placed == targets:
         if not targets:

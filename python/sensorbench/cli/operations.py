@@ -27,7 +27,7 @@ def list_all(dataset: Dataset = None, operations: OperationSet = None, json: Jso
 
 @app.command("show")
 def show(
-    name: Annotated[str, typer.Argument(help="Name of an operation, as `operations list` has it.")],
+    name: Annotated[str, typer.Argument(help="Name of an operation; see `operations list`.")],
     dataset: Dataset = None,
     operations: OperationSet = None,
     json: Json = False,

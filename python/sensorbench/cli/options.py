@@ -18,50 +18,50 @@ Evidence = Annotated[
     typer.Option(
         "--evidence",
         metavar="FOLDER|FILE",
-        help="A bundle of results, or a folder of bundles, to go by besides those that are shipped. May be given several times.",
+        help="Bundle of results, or folder of bundles, to use in addition to the packaged ones. May be given several times.",
         show_default=False,
     ),
 ]
 DryRun = Annotated[
     bool,
-    typer.Option("--dry-run", help="Print what would be done, how long it takes, and what disk and memory it needs; do nothing."),
+    typer.Option("--dry-run", help="Print what would be done, with estimates of time, disk and memory; do nothing."),
 ]
-NoPilot = Annotated[bool, typer.Option("--no-pilot", help="With --dry-run: measure nothing, print the arithmetic alone.")]
-Resume = Annotated[bool, typer.Option("--resume", help="Go on with the work in --out; nothing that is complete is done again.")]
+NoPilot = Annotated[bool, typer.Option("--no-pilot", help="With --dry-run: estimate by arithmetic, without a pilot run.")]
+Resume = Annotated[bool, typer.Option("--resume", help="Continue the work in --out; what is complete is not repeated.")]
 Replace = Annotated[
     bool, typer.Option("--replace", help="Delete what an earlier run left at a target (only what sensorbench created).")
 ]
 DropAfter = Annotated[
     bool,
     typer.Option(
-        "--drop-after", help="Remove what this run created at its targets when it is complete, also at your own servers."
+        "--drop-after", help="When the run is complete, remove what it created at its targets, including your own servers."
     ),
 ]
 Metrics = Annotated[
     str | None,
     typer.Option(
         "--metrics",
-        help="Serve OpenMetrics at this port of 127.0.0.1 (or at ADDRESS:PORT) meanwhile; docs/how-to/grafana.md.",
+        help="Serve OpenMetrics on this port of 127.0.0.1 (or on ADDRESS:PORT) during the run; docs/how-to/grafana.md.",
         show_default=False,
     ),
 ]
 
-Live = Annotated[bool, typer.Option("--live", help="Serve a page on 127.0.0.1 meanwhile that shows the load as it goes on.")]
+Live = Annotated[bool, typer.Option("--live", help="Serve a live page of the load on 127.0.0.1 during the run.")]
 LivePort = Annotated[
     int | None,
     typer.Option(
-        "--live-port", min=0, max=65535, help="Port of that page; a free one if not given. Implies --live.", show_default=False
+        "--live-port", min=0, max=65535, help="Port of the live page; a free one if not given. Implies --live.", show_default=False
     ),
 ]
 
 
 def live_port(live: bool, port: int | None) -> int | None:
-    """The port of the live page: 0 for a free one, None where no page was requested."""
+    """The port of the live page: 0 for a free one, None if no page was requested."""
     return port if port is not None else (0 if live else None)
 
 
 def require_out(resume: bool, out: Path | None) -> None:
-    """Raises UsageError for --resume without the folder that is gone on with."""
+    """Raises UsageError for --resume without a results folder."""
     if resume and out is None:
         raise UsageError("--resume: name the folder of the results to continue with --out")
 

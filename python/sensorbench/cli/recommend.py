@@ -49,12 +49,12 @@ def recommend(
     folder: Annotated[
         Path | None,
         typer.Argument(
-            help="Folder of your own results; without one, bundles of evidence, else the shipped reference.", show_default=False
+            help="Folder of your own results; if not given, bundles of evidence, else the packaged reference.", show_default=False
         ),
     ] = None,
     evidence: Evidence = None,
     writes: Annotated[
-        HowMany | None, typer.Option("--writes", help="Whether many readings are written per second.", show_default=False)
+        HowMany | None, typer.Option("--writes", help="Rate of writes: are many readings written per second?", show_default=False)
     ] = None,
     reads: Annotated[HowMany | None, typer.Option("--reads", help="Whether much is read.", show_default=False)] = None,
     fresh: Annotated[
@@ -66,14 +66,14 @@ def recommend(
     read_range: Annotated[
         str | None,
         typer.Option(
-            "--range", help="What is usually read at once: a number of readings, or a length of time: 1d.", show_default=False
+            "--range", help="Usual size of a read: a number of readings, or a length of time: 1d.", show_default=False
         ),
     ] = None,
     question: Annotated[
         list[str] | None,
         typer.Option(
             "--question",
-            help="The operation of the results that stands for reading. May be given several times.",
+            help="Operation of the results that counts as reading. May be given several times.",
             show_default=False,
         ),
     ] = None,
@@ -90,17 +90,17 @@ def recommend(
         str | None, typer.Option("--read-rate", help="Reads of all clients: 50 (per second), 10/min.", show_default=False)
     ] = None,
     retention: Annotated[
-        str | None, typer.Option("--retention", help="How long readings are kept: 90d, 2y.", show_default=False)
+        str | None, typer.Option("--retention", help="Retention of readings: 90d, 2y.", show_default=False)
     ] = None,
-    replicas: Annotated[int, typer.Option("--replicas", help="Copies of each reading that are kept.", min=1)] = _DEFAULT.copies,
+    replicas: Annotated[int, typer.Option("--replicas", help="Copies of each reading.", min=1)] = _DEFAULT.copies,
     headroom: Annotated[
-        float, typer.Option("--headroom", help="Share of the measured rates that stays free.", min=0.0, max=0.99)
+        float, typer.Option("--headroom", help="Share of the measured rates to keep free.", min=0.0, max=0.99)
     ] = _DEFAULT.headroom,
     disk_fill: Annotated[
         float,
         typer.Option(
             "--disk-fill",
-            help="The largest share of a disk that is filled (of memory, if all data are there).",
+            help="Maximum fill of a disk (of memory, if all data are there).",
             min=0.01,
             max=1.0,
         ),
@@ -109,7 +109,7 @@ def recommend(
     node_memory: Annotated[str, typer.Option("--node-memory", help="Memory of a node.")] = "64GB",
     node_price: Annotated[
         float | None,
-        typer.Option("--node-price", help="What a node costs, in any money for any time.", show_default=False),
+        typer.Option("--node-price", help="Price of a node, in any currency and period.", show_default=False),
     ] = None,
     disk_price: Annotated[
         float | None,
@@ -121,15 +121,15 @@ def recommend(
         bool, typer.Option("--use-cases", help="List the six use cases of the sensor-schema study, with its advice and ours.")
     ] = False,
     explain: Annotated[
-        bool, typer.Option("--explain", help="Show how places come about, what was left out and why, and the runs behind each.")
+        bool, typer.Option("--explain", help="Explain the ranking: how scores come about, what was left out and why, and the runs behind each.")
     ] = False,
     extrapolate: Annotated[
         bool,
-        typer.Option("--extrapolate", help="Answer a need that is more than ten times outside of what was measured, too."),
+        typer.Option("--extrapolate", help="Also answer needs more than ten times outside what was measured."),
     ] = False,
     json: Json = False,
 ) -> None:
-    """Recommend a schema for a need, by your own results (FOLDER), by bundles of evidence, or by the shipped reference. Without --writes,
+    """Recommend a schema for a need, from your own results (FOLDER), bundles of evidence, or the packaged reference. Without --writes,
     --reads and --fresh: the six use cases of the sensor-schema study.
     """
     targets = tuple(target or ())

@@ -8,7 +8,7 @@ from sensorbench.errors import UsageError
 
 @dataclass(frozen=True)
 class Renamed:
-    """An old spelling. `old` is an option of `command`, or empty where the command itself has another name; `new` is what to write now."""
+    """An old spelling. `old` is an option of `command`, or empty if the command itself has another name; `new` is what to write now."""
 
     command: str
     old: str
@@ -41,7 +41,7 @@ RENAMED = (
 
 
 def refuse_renamed_command(words: Sequence[str]) -> None:
-    """Raises UsageError where the words of the command line begin with the name of a command that has another one now."""
+    """Raises UsageError if the words of the command line begin with the name of a command that has another one now."""
     for renamed in RENAMED:
         name = renamed.command.split()
         if not renamed.old and list(words[: len(name)]) == name:

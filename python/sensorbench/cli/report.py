@@ -33,7 +33,7 @@ Folder = Annotated[Path, typer.Argument(help="Folder of the results.")]
 
 
 def report(folder: Folder, no_open: NoOpen = False, json: Json = False) -> None:
-    """Write the report of results on disk again; also of those that were cut short."""
+    """Write the report of existing results again, also of incomplete ones."""
     summary, page = write_report(folder)
     printer(_PRINTS.get(kind_at(folder), _print), as_json=json)(summary, page)
     open_page(page, no_open=no_open)
@@ -59,7 +59,7 @@ _PRINTS: dict[str, Callable[[Any, Path], None]] = {
     "factors": print_factors,
     "mapreduce": print_mapreduce,
 }
-# Other kinds are refused as what is no comparison.
+# Other kinds are refused as what is not a comparison.
 _WITH_CLAIMS = {"factors", "mapreduce", COMPARISON}
 
 

@@ -22,7 +22,7 @@ app = typer.Typer(
     help="The schemas of the package: tables, load queries and statements, by dataset and database.", no_args_is_help=True
 )
 
-Database = Annotated[str | None, typer.Option("--database", help="Only those of this database.", show_default=False)]
+Database = Annotated[str | None, typer.Option("--database", help="Only schemas of this database.", show_default=False)]
 _COLUMNS = {"schema": "name", "database": "database", "operations": "operations", "what": "summary"}
 
 
@@ -34,7 +34,7 @@ def list_all(dataset: Dataset = None, database: Database = None, operations: Ope
 
 @app.command("show")
 def show(
-    name: Annotated[str, typer.Argument(help="Name of a schema, as `schema list` has it.")],
+    name: Annotated[str, typer.Argument(help="Name of a schema; see `schema list`.")],
     dataset: Dataset = None,
     database: Database = None,
     operations: OperationSet = None,

@@ -20,19 +20,19 @@ def site(
         typer.Option(
             "--price-per-hour",
             min=0.0,
-            help="What an hour of the machine costs: shows the cost of a million readings written and of 1,000 queries.",
+            help="Price of an hour of the machine; shows the cost of a million readings written and of 1,000 queries.",
             show_default=False,
         ),
     ] = None,
     no_verify: Annotated[
-        bool, typer.Option("--no-verify", help="Do not verify the bundles; none of them is called audited then.")
+        bool, typer.Option("--no-verify", help="Do not verify the bundles; none is labelled audited.")
     ] = False,
     replace: Annotated[
-        bool, typer.Option("--replace", help="Write a site that lies there anew (only one that sensorbench made).")
+        bool, typer.Option("--replace", help="Overwrite an existing site (only one that sensorbench made).")
     ] = False,
     json: Json = False,
 ) -> None:
-    """Make a static site of bundles, to be filtered and compared: no server, no request to anybody else."""
+    """Build a static site from bundles, to filter and compare: no server, no external requests."""
     made = make_site(bundles, out, ProgressReporter(), price_per_hour=price_per_hour, verifies=not no_verify, replace=replace)
     if json:
         print_json(made)

@@ -40,7 +40,7 @@ def run(
     no_open: NoOpen = False,
     json: Json = False,
 ) -> None:
-    """Hold rates one after the other. The load does not wait for answers."""
+    """Run a load at one rate after another. The load does not wait for answers."""
     work = _Work(out or new_results_folder("stress"), fail_on, metrics, live_port(live, port), dry_run, no_pilot, no_open, json)
     _run(options, work, replace=replace, drop_after=drop_after)
 
@@ -60,14 +60,14 @@ def capacity(
     no_open: NoOpen = False,
     json: Json = False,
 ) -> None:
-    """Search the highest rate at which a target meets an objective. The load does not wait for answers."""
+    """Search for the highest rate at which a target meets an objective. The load does not wait for answers."""
     work = _Work(out or new_results_folder("capacity"), fail_on, metrics, live_port(live, port), dry_run, no_pilot, no_open, json)
     _run(options, work, replace=replace, drop_after=drop_after)
 
 
 @dataclass(frozen=True)
 class _Work:
-    """What both commands have of options that are no part of the benchmark."""
+    """What both commands have of options that are not part of the benchmark."""
 
     folder: Path
     fail_on: list[str] | None
@@ -98,11 +98,11 @@ def _run(options: StressOptions | CapacityOptions, work: _Work, *, replace: bool
 
 
 def set_rate(
-    folder: Annotated[Path, typer.Argument(help="Folder into which a stress run writes.")],
-    per_s: Annotated[float, typer.Argument(help="The rate from now on, in operations per second.")],
+    folder: Annotated[Path, typer.Argument(help="Results folder of the running stress test.")],
+    per_s: Annotated[float, typer.Argument(help="New rate, in operations per second.")],
     json: Json = False,
 ) -> None:
-    """Change the rate of a stress run that goes on; it holds until the step ends."""
+    """Change the rate of a running stress test, until the step ends."""
     request_rate(folder, per_s)
     if json:
         print_json({"folder": str(folder), "rate_per_s": per_s})

@@ -24,7 +24,7 @@ def show(
     folder: Annotated[
         Path | None,
         typer.Argument(
-            help="Results of the study: show what they have of each value that its paper printed.", show_default=False
+            help="Results of the study, to show next to each value that its paper printed.", show_default=False
         ),
     ] = None,
     json: Json = False,

@@ -12,7 +12,7 @@ from sensorbench.progress import ProgressReporter, console
 from sensorbench.report import formatting
 from sensorbench.runner import OwnedNamespace, owned_namespaces
 
-app = typer.Typer(help="What sensorbench left at a target, and removing it.", no_args_is_help=True)
+app = typer.Typer(help="List and remove what sensorbench left at a target.", no_args_is_help=True)
 
 At = Annotated[str, typer.Argument(metavar="URL", help="URL of a target, or lab:NAME.")]
 
@@ -46,7 +46,7 @@ def clean(
         list[str] | None,
         typer.Option(
             "--namespace",
-            help="Remove this one; all that sensorbench created if not given. May be given several times.",
+            help="Namespace to remove; all that sensorbench created if not given. May be given several times.",
             show_default=False,
         ),
     ] = None,

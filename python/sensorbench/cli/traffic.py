@@ -32,11 +32,11 @@ from sensorbench.traffic import (
 # Templates that the terminal shows; the page has all.
 _SHOWN = 12
 app = typer.Typer(
-    help="Your own traffic: what clients sent to a database, recorded, described and replayed.", no_args_is_help=True
+    help="Record, describe and replay your own traffic: what clients sent to a database.", no_args_is_help=True
 )
 
-TraceFolder = Annotated[Path, typer.Argument(metavar="TRACE", help="The folder of a trace.")]
-NewTrace = Annotated[Path, typer.Option("--out", help="The folder of the new trace.")]
+TraceFolder = Annotated[Path, typer.Argument(metavar="TRACE", help="Folder of a trace.")]
+NewTrace = Annotated[Path, typer.Option("--out", help="Folder of the new trace.")]
 
 
 @app.command("import")
@@ -45,14 +45,14 @@ def import_(
         list[Path],
         typer.Argument(
             metavar="FILES...",
-            help="Logs of one form, in the order in which they were written; a full query log of Cassandra is a folder.",
+            help="Logs of one format, in the order in which they were written; a full query log of Cassandra is a folder.",
         ),
     ],
     out: NewTrace,
     log_format: Annotated[
         str | None,
         typer.Option(
-            "--log-format", help=f"The form of the logs, if not by their first line: {', '.join(FORMATS)}.", show_default=False
+            "--log-format", help=f"Format of the logs; detected from the first line if not given: {', '.join(FORMATS)}.", show_default=False
         ),
     ] = None,
     json: Json = False,
@@ -87,14 +87,14 @@ def _show(trace: Trace, folder: Path, *, as_json: bool) -> None:
 
 @app.command("record")
 def record(
-    target: Annotated[str, typer.Argument(metavar="TARGET", help="A server of the lab, lab:NAME; or a URL.")],
+    target: Annotated[str, typer.Argument(metavar="TARGET", help="Server of the lab, lab:NAME; or a URL.")],
     out: NewTrace,
     duration: Annotated[str, typer.Option("--for", help="How long: 30s, 5m.")] = "5m",
     allow_settings: Annotated[
         bool,
         typer.Option(
             "--allow-settings",
-            help="Change settings of the log also of a server that is not of the lab; they are put back afterwards.",
+            help="Also change log settings of a server that the lab did not start; they are restored afterwards.",
         ),
     ] = False,
     json: Json = False,

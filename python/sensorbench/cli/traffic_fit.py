@@ -17,13 +17,13 @@ from sensorbench.traffic.fit import DEFAULT_COVERAGE, FitOptions, fit_trace
 
 
 def fit(
-    trace: Annotated[Path, typer.Argument(metavar="TRACE", help="The folder of a trace.", show_default=False)],
-    out: Annotated[Path, typer.Option("--out", help="The folder of the new experiment.", show_default=False)],
+    trace: Annotated[Path, typer.Argument(metavar="TRACE", help="Folder of a trace.", show_default=False)],
+    out: Annotated[Path, typer.Option("--out", help="Folder of the new experiment.", show_default=False)],
     data: Annotated[
         Path | None,
         typer.Option(
             "--data",
-            help="A folder with TABLE.csv or TABLE.parquet for each table that statements name, and schema.sql if you have it. Without it, the fit is "
+            help="Folder with TABLE.csv or TABLE.parquet for each table that statements name, and schema.sql if you have it. Without it, the fit is "
             "only compared with the second half.",
             show_default=False,
         ),
@@ -32,14 +32,14 @@ def fit(
         list[str] | None,
         typer.Option(
             "--target",
-            help="Where the experiment runs: a database or a URL. For another database than the recorded one, the statements to be written are "
+            help="Target of the experiment: a database or a URL. For a database other than the recorded one, the statements that you must write are "
             "listed. May be given several times.",
             show_default=False,
         ),
     ] = None,
-    scale_rate: Annotated[float, typer.Option("--scale-rate", help="So many times the recorded rate.")] = 1.0,
+    scale_rate: Annotated[float, typer.Option("--scale-rate", help="Multiple of the recorded rate.")] = 1.0,
     coverage: Annotated[
-        float, typer.Option("--coverage", help="The share of reads and writes from which on rarer templates are left out.")
+        float, typer.Option("--coverage", help="Share of reads and writes to cover; rarer templates are left out.")
     ] = DEFAULT_COVERAGE,
     json: Json = False,
     no_open: NoOpen = False,

@@ -7,9 +7,10 @@ import typer
 
 from sensorbench.app import reports
 from sensorbench.app.run import run_and_report
+from sensorbench.app.watch import live_page
 from sensorbench.benchmarks.replay import ReplayBenchmark, ReplayOptions, plan_replay
 from sensorbench.cli.model_options import takes
-from sensorbench.cli.options import Json, Metrics, NoOpen, Out
+from sensorbench.cli.options import Json, Live, LivePort, Metrics, NoOpen, Out, live_port
 from sensorbench.cli.output import printer
 from sensorbench.cli.printing import new_table, open_page
 from sensorbench.paths import new_results_folder
@@ -23,7 +24,7 @@ AllowWrites = Annotated[
     bool,
     typer.Option(
         "--allow-writes",
-        help="Let statements that change data go wherever they say. You own that data, or may change it; there is no way back.",
+        help="Replay statements that change data, wherever they write. Use it only for data that you may change; there is no way back.",
     ),
 ]
 
@@ -31,7 +32,7 @@ CompareWith = Annotated[
     str | None,
     typer.Option(
         "--compare-with",
-        help="Replay at this target afterwards, too, and compare the answers; the data of both must be the same and stay so.",
+        help="Also replay at this target afterwards, and compare the answers; both must have the same data, which must not change.",
         show_default=False,
     ),
 ]
@@ -39,12 +40,14 @@ CompareWith = Annotated[
 
 @takes(ReplayOptions)
 def replay(
-    trace: Annotated[Path, typer.Argument(help="The folder of a trace.", show_default=False)],
-    target: Annotated[str, typer.Argument(help="lab:NAME or a URL, where the data of the trace are.", show_default=False)],
+    trace: Annotated[Path, typer.Argument(help="Folder of a trace.", show_default=False)],
+    target: Annotated[str, typer.Argument(help="lab:NAME or a URL; the target must have the data of the trace.", show_default=False)],
     options: ReplayOptions,
     allow_writes: AllowWrites = False,
     compare_with: CompareWith = None,
     metrics: Metrics = None,
+    live: Live = False,
+    port: LivePort = None,
     out: Out = None,
     no_open: NoOpen = False,
     json: Json = False,
@@ -56,7 +59,8 @@ def replay(
             trace, target, options, folder, allow_writes=allow_writes, compare_with=compare_with, observers=watching
         )
         show = printer(_show, as_json=json)
-        _, page = run_and_report(ReplayBenchmark(), work, folder, reporter, reports.REPLAY.write, show)
+        with live_page(folder, live_port(live, port), reporter):
+            _, page = run_and_report(ReplayBenchmark(), work, folder, reporter, reports.REPLAY.write, show)
     open_page(page, no_open=no_open)
 
 

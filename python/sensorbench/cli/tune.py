@@ -25,7 +25,7 @@ from sensorbench.report import formatting, tune_answer
 from sensorbench.results.summary.tune import TuneFigures, TuneSummary
 
 AllowDurability = Annotated[
-    bool, typer.Option("--allow-durability", help="Search settings, too, that trade durability for speed.")
+    bool, typer.Option("--allow-durability", help="Also search settings that trade durability for speed.")
 ]
 
 
@@ -42,7 +42,7 @@ def tune(
     no_open: NoOpen = False,
     json: Json = False,
 ) -> None:
-    """Search better settings for a server or an embedded database, and confirm what was found: it may be no gain."""
+    """Search for better settings of a server or an embedded database, and confirm whether they are a gain."""
     if find_spec("optuna") is None:
         raise UsageError(
             "tune needs optuna, which is not installed: run `make setup` in the checkout, or .uv/bin/uv pip install 'optuna>=4'"

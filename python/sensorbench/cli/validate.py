@@ -29,7 +29,7 @@ Answers = Annotated[
     bool,
     typer.Option(
         "--answers",
-        help="Of experiments, also compare answers: load the data into each target, execute each query some times, and remove the data. Writes nothing else.",
+        help="For experiments, also compare answers: load the data into each target, execute each query several times, and remove the data.",
     ),
 ]
 

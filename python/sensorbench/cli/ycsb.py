@@ -16,7 +16,7 @@ from sensorbench.paths import new_results_folder
 from sensorbench.progress import ProgressReporter
 from sensorbench.runner import observers
 
-app = typer.Typer(help="Run YCSB's core workloads by its properties files.", no_args_is_help=True)
+app = typer.Typer(help="Run YCSB's core workloads from its properties files.", no_args_is_help=True)
 
 
 @app.command("load")

@@ -29,10 +29,10 @@ def estimate_of_tool(
         data: what it is about, in words.
         steps: what it does, in words.
         out: the folder of the results.
-        rows: rows that there are afterwards; None where that is not known.
-        operations: operations of the run; None where it ends by time.
+        rows: rows that there are afterwards; None if that is not known.
+        operations: operations of the run; None if it ends by time.
         rate_per_s: at which they arrive; None in a closed loop.
-        limit_s: after which it ends; None where its operations end it.
+        limit_s: after which it ends; None if its operations end it.
         row_bytes: bytes of a row as it is sent.
 
     """

@@ -74,7 +74,7 @@ def damaged_files(run: RunResult) -> list[Caveat]:
 
 
 def measured_phase(run: RunResult) -> PhaseFigures | None:
-    """The phase that counts; None where the run was cut short before it was counted."""
+    """The phase that counts; None if the run was cut short before it was counted."""
     totals = run.manifest.totals
     return next((phase for phase in totals.phases if phase.name == MEASURE), None) if totals else None
 

@@ -118,7 +118,7 @@ class _Readable(Protocol):
 
 
 def first_bytes(file: Path) -> bytes:
-    """How a file begins, decompressed; nothing where there is no file, or a damaged one."""
+    """How a file begins, decompressed; nothing if there is no file, or a damaged one."""
     if not file.is_file():
         return b""
     try:

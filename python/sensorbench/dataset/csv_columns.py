@@ -217,7 +217,7 @@ def number_format(
     """The format of the numbers in some columns, and what the user should check of it.
 
     Raises:
-        UsageError: where there is no format for all of them, or two that give other numbers.
+        UsageError: if there is no format for all of them, or two that give other numbers.
 
     """
     fitting = common_formats(value.formats for value in values)

@@ -25,7 +25,7 @@ _MARKS = (
 )
 # So many lines that are not UTF-8 are looked at.
 _MAX_LINES = 1000
-# Bytes that are no text in the western encoding: controls, and those that it leaves undefined.
+# Bytes that are not text in the western encoding: controls, and those that it leaves undefined.
 _NOT_WESTERN = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f\x81\x8d\x8f\x90\x9d]")
 _CELL = re.compile(rb"[^,;\t|\"\r\n]*[\x80-\xff][^,;\t|\"\r\n]*")
 _WORD = re.compile(rb"[A-Za-z\x80-\xff]{3,}")
@@ -54,7 +54,7 @@ def find_encoding(file: Path) -> FoundEncoding:
     """The encoding of a file of text.
 
     Raises:
-        UsageError: for a file that is no text, and for one whose encoding cannot be decided.
+        UsageError: for a file that is not text, and for one whose encoding cannot be decided.
 
     """
     try:
@@ -108,11 +108,11 @@ def _look_at_lines(chunk: bytes, first_number: int, seen: _Seen) -> None:
 
 
 def _western(file: Path, seen: _Seen) -> FoundEncoding:
-    """The western encoding, where the lines that are not UTF-8 look like it. Raises UsageError where they do not."""
+    """The western encoding, where the lines that are not UTF-8 look like it. Raises UsageError if they do not."""
     where = f"{file}, line {seen.first_line}"
     if seen.has_utf_8:
         raise UsageError(
-            f"{where}: not UTF-8, though other lines are: the file mixes encodings; mend the line, or {NAME_IT}, which is then taken for all"
+            f"{where}: not UTF-8, though other lines are: the file mixes encodings; fix the line, or {NAME_IT}, which is then taken for all"
         )
     if any(_NOT_WESTERN.search(line) for line in seen.lines):
         raise UsageError(f"{where}: neither UTF-8 nor Windows-1252 (Latin-1); if it is text, {NAME_IT}")
@@ -133,7 +133,7 @@ def is_utf_8(encoding: str) -> bool:
 
 
 def check_encoding(encoding: str) -> str:
-    """The name of an encoding as it was given. Raises ValueError where there is none of this name, or it is none of text."""
+    """The name of an encoding as it was given. Raises ValueError if there is none of this name, or it is none of text."""
     try:
         codecs.lookup(encoding)
         "".encode(encoding)
@@ -149,7 +149,7 @@ def as_utf_8(file: Path, encoding: str) -> Iterator[Path]:
     """A file as UTF-8: itself, or a copy that is removed afterwards.
 
     Raises:
-        UsageError: where a byte is none of the encoding.
+        UsageError: if a byte is none of the encoding.
 
     """
     if is_utf_8(encoding):
@@ -167,7 +167,7 @@ def first_line(file: Path, encoding: str) -> str:
     """The first line of a file, without a byte order mark.
 
     Raises:
-        UsageError: where there is no such file, or a byte is none of the encoding.
+        UsageError: if there is no such file, or a byte is none of the encoding.
 
     """
     with _text_of(file, encoding) as source:

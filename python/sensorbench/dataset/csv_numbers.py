@@ -23,9 +23,9 @@ class NumberFormat:
         return decimal if self.thousands is None else f"{decimal} and {groups[self.thousands]} between thousands"
 
     def sql(self, text: str) -> str:
-        """The number in a cell, or null where it holds none. `text` is SQL.
+        """The number in a cell, or null if it holds none. `text` is SQL.
 
-        A cell that has the sign between thousands in another place is no number: it could be the decimal sign. So it is with a
+        A cell that has the sign between thousands in another place is not a number: it could be the decimal sign. So it is with a
         point where decimals have a comma.
         """
         plain = f"TRY_CAST({text} AS DOUBLE)"

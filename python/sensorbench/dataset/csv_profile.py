@@ -83,7 +83,7 @@ def look_at(files: Sequence[Path], wanted: Wanted) -> CsvProfile:
         wanted: what the user says of them.
 
     Raises:
-        UsageError: for files that are no CSV, that differ in their columns, or in which no time or no value is found.
+        UsageError: for files that are not CSV, that differ in their columns, or in which no time or no value is found.
 
     """
     encoding, notes = _encoding(files, wanted)
@@ -105,7 +105,7 @@ def look_at(files: Sequence[Path], wanted: Wanted) -> CsvProfile:
 
 
 def _encoding(files: Sequence[Path], wanted: Wanted) -> tuple[str, list[str]]:
-    """The encoding of all files, and what the user should check. Raises UsageError where two files differ."""
+    """The encoding of all files, and what the user should check. Raises UsageError if two files differ."""
     if wanted.encoding:
         try:
             return check_encoding(wanted.encoding), []
@@ -129,7 +129,7 @@ def _as_wanted(profile: ColumnProfile, wanted: Wanted) -> ColumnProfile:
 
 
 def _common_columns(files: Sequence[Path], encoding: str) -> list[str]:
-    """The columns that all files have, without those that have no name. Raises UsageError where two files differ."""
+    """The columns that all files have, without those that have no name. Raises UsageError if two files differ."""
     first = [name for name in columns_of(files[0], encoding) if name.strip()]
     for file in files[1:]:
         found = [name for name in columns_of(file, encoding) if name.strip()]
@@ -142,7 +142,7 @@ def _common_columns(files: Sequence[Path], encoding: str) -> list[str]:
 
 
 def _refuse_values_for_names(file: Path, columns: list[str]) -> None:
-    """Raises UsageError where the first line has numbers, as readings have."""
+    """Raises UsageError if the first line has numbers, as readings have."""
     numbers = [name for name in columns if re.fullmatch(r"-?\d+([.,]\d+)?|\d{4}-\d\d-\d\d.*", name.strip())]
     if numbers:
         raise UsageError(
@@ -176,7 +176,7 @@ def _sample(
 
 
 def _time(connection: duckdb.DuckDBPyConnection, file: Path, profiles: list[ColumnProfile], wanted: Wanted) -> FoundTime:
-    """The time: as the user says, or as it is found. Raises UsageError where there is none."""
+    """The time: as the user says, or as it is found. Raises UsageError if there is none."""
     if wanted.time and (wanted.time_format or wanted.time_unit):
         names = list(wanted.time)
         said = {"column": names[0]} if len(names) == 1 else {"columns": names}

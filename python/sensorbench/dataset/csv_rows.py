@@ -155,7 +155,7 @@ class TextRows:
         return BadRow(str(self._file), self._line(row_number), column, value, expected)
 
     def _line(self, row_number: int) -> int:
-        """The line of a row: after the header, the rows before it, and the lines that were no rows."""
+        """The line of a row: after the header, the rows before it, and the lines that were not rows."""
         line = row_number + 1
         for reject_line in self._reject_lines:
             line += reject_line <= line

@@ -73,7 +73,7 @@ def find_time(
 
 
 def _parts(profiles: Sequence[ColumnProfile]) -> list[str]:
-    """Columns of year, month, day and so on, as far as there are; nothing where the first three are not."""
+    """Columns of year, month, day and so on, as far as there are; nothing if the first three are not."""
     by_name = {profile.name.strip().lower(): profile for profile in profiles if profile.is_number}
     found: list[str] = []
     for part in _PARTS:

@@ -371,7 +371,7 @@ class DatasetWriter:
         return Dataset(self._folder, description)
 
     def _facts(self, readings: Readings) -> dict[str, Any]:
-        """First and last time, and the interval; nothing where there are no times. Of generated readings, only the first file is
+        """First and last time, and the interval; nothing if there are no times. Of generated readings, only the first file is
         read, however many there are.
         """
         if readings.time is None:
@@ -401,7 +401,7 @@ class DatasetWriter:
 
 
 def _default_step(readings: Readings) -> str:
-    """Makes a macro: the usual time between two readings of the first sensor, in µs; null where it has no two, or no times. It is
+    """Makes a macro: the usual time between two readings of the first sensor, in µs; null if it has no two, or no times. It is
     computed where a query has it, from the readings as scaled.
     """
     if readings.time is None:

@@ -69,7 +69,7 @@ def parse_parameters(name: str) -> IotParameters:
         if key in given:
             raise UsageError(f"dataset {name}: {key} is given twice; {expected}")
         if key not in _KEYS or not _NUMBER.fullmatch(value) or not 1 <= int(value) <= _MAX:
-            raise UsageError(f"dataset {name}: {entry!r} is no parameter; {expected}")
+            raise UsageError(f"dataset {name}: {entry!r} is not a parameter; {expected}")
         given.add(key)
         parameters = replace(parameters, **{key: int(value)})
     return parameters

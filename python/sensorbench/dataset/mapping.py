@@ -71,7 +71,7 @@ class TimeColumn(toml_file.FileModel):
         return self.columns or [self.column or ""]
 
     def sql(self) -> str:
-        """The time in UTC, or null where the cells are none."""
+        """The time in UTC, or null if the cells are none."""
         if self.columns and not self.format:
             return self._in_utc(_of_parts(self.columns))
         text = quoted(self.names[0])
@@ -100,7 +100,7 @@ _DATE_AND_TIME = 'for example columns = ["date", "time"], format = "%d.%m.%Y %H:
 
 
 def _of_parts(columns: list[str]) -> str:
-    """The time that year, month and the others make; null where one is no whole number, or there is no such date."""
+    """The time that year, month and the others make; null if one is not a whole number, or there is no such date."""
     numbers = [f"TRY_CAST({quoted(column)} AS DOUBLE)" for column in columns]
     # A cast to whole numbers would round: hour 3.5 is none.
     whole = [f"CASE WHEN {number} = trunc({number}) THEN TRY_CAST({number} AS BIGINT) END" for number in numbers]
@@ -181,7 +181,7 @@ class Mapping(toml_file.FileModel):
         return self.text_sensors if isinstance(self.text_sensors, dict) else {}
 
     def number_sql(self, column: str) -> str:
-        """The number in a column, or null where a cell is none."""
+        """The number in a column, or null if a cell is none."""
         return NumberFormat(self.decimal, self.thousands).sql(quoted(column))
 
     @property

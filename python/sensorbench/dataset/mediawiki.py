@@ -38,7 +38,7 @@ _REDIRECT = re.compile(r"\s*#redirect\s*:?\s*\[\[([^\]|#]*)", re.IGNORECASE)
 
 @dataclass
 class Page:
-    """A page with its newest revision in the dump. `text` is None where the dump holds none: it was deleted, or is left out."""
+    """A page with its newest revision in the dump. `text` is None if the dump holds none: it was deleted, or is left out."""
 
     title: str = ""
     page_id: int = 0
@@ -79,7 +79,7 @@ class Dump:
         return self._bytes.read_bytes
 
     def pages(self) -> Iterator[Page]:
-        """Every whole page. Raises UsageError for what is no dump."""
+        """Every whole page. Raises UsageError for what is not a dump."""
         for data in self._bytes:
             self._parse(data)
             yield from self._done

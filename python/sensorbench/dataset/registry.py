@@ -100,7 +100,7 @@ GENERATED = {
     **{name: Generator(partial(tsm.generate, preset), tsm.GENERATOR_VERSION) for name, preset in tsm.PRESETS.items()},
 }
 IMPORTERS = {
-    # The first, because the others cannot look into what is no text.
+    # The first, because the others cannot look into what is not text.
     wikipedia.NAME: Importer(
         wikipedia.recognises, lambda files, out, skip, reporter: wikipedia.import_files(files, out, reporter=reporter)
     ),
@@ -115,7 +115,7 @@ IMPORTERS = {
 
 
 def generator_of(name: str) -> Generator | None:
-    """The generator of a dataset, also of one whose name has parameters (`tsbs-cpu-only:hosts=10`); None where there is none.
+    """The generator of a dataset, also of one whose name has parameters (`tsbs-cpu-only:hosts=10`); None if there is none.
 
     Raises:
         UsageError: for parameters that the generator does not have.
@@ -210,7 +210,7 @@ def _imported(mapping_file: Path, reporter: ProgressReporter) -> Path:
 
 
 def import_described(described: mapping.Mapping, files: list[Path], out: Path | None, reporter: ProgressReporter) -> Dataset:
-    """Imports a user's files as a mapping says that is no file.
+    """Imports a user's files as a mapping says that is not a file.
 
     Args:
         described: the mapping; the files that it names are not looked at.
@@ -239,7 +239,7 @@ def import_described(described: mapping.Mapping, files: list[Path], out: Path | 
 def _made_once(folder: Path, make: Callable[[Path], Dataset]) -> Dataset:
     """The dataset in a folder of the cache; made beside it first, so that one cut short is never taken for whole."""
     if not (folder / DESCRIPTION_FILE).exists():
-        check_is_free(folder, f", or remove {folder}: it is no dataset, and its name is taken by one")
+        check_is_free(folder, f", or remove {folder}: it is not a dataset, and its name is taken by one")
         _make_whole(folder, folder.with_name(f"{folder.name}.{os.getpid()}.unfinished"), make)
     return Dataset.at(folder)
 

@@ -62,7 +62,7 @@ class Staging(Intake):
         number_sql: str = "",
     ) -> list[str]:
         """Adds rows whose cell is there and no number to the bad rows, of those that meet a condition. `number_sql` is the number
-        in the cell, null where it is none; a number as SQL writes it if not given. Returns the names that such rows have by `name_sql`.
+        in the cell, null if it is none; a number as SQL writes it if not given. Returns the names that such rows have by `name_sql`.
         """
         text = quoted(column)
         number = number_sql or f"TRY_CAST({text} AS DOUBLE)"
@@ -72,7 +72,7 @@ class Staging(Intake):
         return [name for (name,) in self.connection.sql(query, params={"missing": missing}).fetchall()]
 
     def add_wide(self, rows: Rows, file_number: int, columns: dict[str, Series], time_sql: str, missing: list[str]) -> None:
-        """Adds the readings of a file with one column a sensor. Empty cells, NaN and those in `missing` are no readings."""
+        """Adds the readings of a file with one column a sensor. Empty cells, NaN and those in `missing` are not readings."""
         for column in columns:
             self.check_numbers(rows, column, missing)
         if columns:

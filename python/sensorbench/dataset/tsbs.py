@@ -146,7 +146,7 @@ class TsbsParameters:
         return f"{span}, {self.churn * 100:g}% of them replaced in each {shown_length(self.period)}" if self.churn else span
 
     def epochs_at(self, scale: float) -> int:
-        """How many of the epochs there are at a scale. Raises UsageError where none is left."""
+        """How many of the epochs there are at a scale. Raises UsageError if none is left."""
         epochs = round(self.epochs * scale)
         if epochs == 0:
             raise UsageError(
@@ -194,7 +194,7 @@ def parse_parameters(name: str) -> TsbsParameters:
         elif has_churn and key == "period" and (period := parse_length(value)) is not None:
             values[field] = period
         else:
-            raise UsageError(f"dataset {name}: {entry!r} is no parameter; {expected}")
+            raise UsageError(f"dataset {name}: {entry!r} is not a parameter; {expected}")
     if "period" in values and "churn" not in values:
         raise UsageError(f"dataset {name}: period says when hosts are replaced, and no share is: give churn, too; {expected}")
     parameters = TsbsParameters(**values)  # type: ignore[arg-type]  # Each key has the type that its branch gave it.
@@ -264,7 +264,7 @@ def generate(dataset: str, parameters: TsbsParameters, out: Path, seed: int, sca
 def _generators(
     parameters: TsbsParameters, plan: str, epochs: int, seed: int
 ) -> tuple[Callable[[], RowsInParts], Callable[[], RowsInParts]]:
-    """What makes readings and hosts. Raises UsageError where hosts that take the place of others have numbers that are too large."""
+    """What makes readings and hosts. Raises UsageError if hosts that take the place of others have numbers that are too large."""
     if not parameters.churn:
         hosts = partial(generate_hosts, parameters.devices, seed, of_measurements=False)
         return partial(generate_walks, plan, seed), hosts

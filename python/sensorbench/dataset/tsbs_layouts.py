@@ -132,7 +132,7 @@ class Devices:
             return
 
     def key(self, measurement: str, tags: bytes) -> tuple[int, int] | None:
-        """Site and zone of a device by the tags of a row; None where they do not name it. Raises ValueError for tags that no device of TSBS has."""
+        """Site and zone of a device by the tags of a row; None if they do not name it. Raises ValueError for tags that no device of TSBS has."""
         known = (measurement, tags)
         if known not in self._keys:
             self._keys[known] = self._key(measurement, tags)

@@ -25,7 +25,7 @@ def lines_of_hosts(connection: duckdb.DuckDBPyConnection, rows_a_batch: int) -> 
         rows_a_batch: rows whose lines are made together.
 
     Raises:
-        UsageError: for a value that is no whole number, which TSBS does not have.
+        UsageError: for a value that is not a whole number, which TSBS does not have.
 
     """
     hosts = connection.sql(f"SELECT zone, concat('{CPU}', {_TAGS}, ' ') AS start FROM {HOSTS} ORDER BY zone").to_arrow_table()
@@ -41,7 +41,7 @@ def _lines(batch: pa.RecordBatch, starts: pa.Array) -> bytes:
         names = [name for name in batch.schema.names if name not in CPU_READINGS.key]
         values = {name: batch[name].cast(pa.int64()).cast(pa.string()) for name in names}
     except pa.ArrowInvalid as error:
-        raise UsageError(f"--format influx: a metric of {CPU} is no whole number ({error}); expected csv or parquet") from None
+        raise UsageError(f"--format influx: a metric of {CPU} is not a whole number ({error}); expected csv or parquet") from None
     parts = [pc.binary_join_element_wise(f"{name}=", column, "i", "") for name, column in values.items()]
     fields = pc.binary_join_element_wise(*parts, ",", null_handling="skip")
     times = pc.multiply(batch["time"].cast(pa.timestamp("us")).cast(pa.int64()), 1000).cast(pa.string())
@@ -58,7 +58,7 @@ def lines_of_servers(connection: duckdb.DuckDBPyConnection, rows_a_batch: int) -
         rows_a_batch: rows whose lines are made together.
 
     Raises:
-        UsageError: for a value that is no whole number where TSBS has whole ones.
+        UsageError: for a value that is not a whole number where TSBS has whole ones.
 
     """
     lines = " UNION ALL ".join(
@@ -68,7 +68,7 @@ def lines_of_servers(connection: duckdb.DuckDBPyConnection, rows_a_batch: int) -
         for batch in connection.sql(f"SELECT line FROM ({lines}) ORDER BY time, number, zone").to_arrow_reader(rows_a_batch):
             yield "".join(batch["line"].to_pylist()).encode()
     except duckdb.InvalidInputException as error:
-        raise UsageError(f"--format influx: a metric is no whole number ({error}); expected csv or parquet") from None
+        raise UsageError(f"--format influx: a metric is not a whole number ({error}); expected csv or parquet") from None
 
 
 def _lines_of_servers(number: int, measurement: str, fields: tuple[str, ...]) -> str:

@@ -139,7 +139,7 @@ def parse_parameters(name: str) -> TsmParameters:
         elif kind == "feature" and (level := _level(key, value)) is not None:
             parameters = replace(parameters, feature=Feature(key, level))
         else:
-            raise UsageError(f"dataset {name}: {entry!r} is no parameter; {expected}")
+            raise UsageError(f"dataset {name}: {entry!r} is not a parameter; {expected}")
     if parameters.epochs == 0:
         raise UsageError(f"dataset {name}: the duration is shorter than the interval; expected at least one interval")
     return parameters

@@ -37,8 +37,8 @@ def collect(folder: Path, label: str = "") -> list[HistoryResult]:
         A result for each comparison in the folder.
 
     Raises:
-        UsageError: where there are no results, those of another kind, or some that are not complete or whose answers are wrong.
-        DamagedResultsError: where a file is damaged.
+        UsageError: if there are no results, those of another kind, or some that are not complete or whose answers are wrong.
+        DamagedResultsError: if a file is damaged.
 
     """
     kind = kind_of(folder)
@@ -217,7 +217,7 @@ def _single(variant: str, operation: str, metric: str, value: float) -> HistoryF
 
 
 def _histogram(run: RunResult, variant: str, operation: str) -> HistoryHistogram | None:
-    """The response times of an operation in a run; None where none were counted."""
+    """The response times of an operation in a run; None if none were counted."""
     intervals = interval_histograms(run, operation)
     if not intervals:
         return None

@@ -19,7 +19,7 @@ def between_repetitions(cells: Iterable[Sequence[float]]) -> float | None:
         cells: figures of the repetitions of each cell, above zero.
 
     Returns:
-        None where nothing was repeated.
+        None if nothing was repeated.
 
     """
     logs = [np.log(cell) for cell in cells if len(cell) > 1]
@@ -60,7 +60,7 @@ def history_result(
         variants: those that have figures.
         figures: of each operation at each variant.
         histograms: of each run.
-        aa_variation: coefficient of variation between repetitions of one variant; None where nothing was repeated.
+        aa_variation: coefficient of variation between repetitions of one variant; None if nothing was repeated.
 
     """
     machine, words = machine_of(environment)

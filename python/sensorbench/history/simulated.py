@@ -79,7 +79,7 @@ def detectable_step(variation: float, before: int) -> float | None:
         before: how many values the level has.
 
     Returns:
-        As a share: 0.05 for 5%. None where the level is shorter than those that were simulated.
+        As a share: 0.05 for 5%. None if the level is shorter than those that were simulated.
 
     """
     known = [power for power in simulated_histories().smallest if power.before <= before]

@@ -57,8 +57,8 @@ class HistoryStore:
             mode: whether results are added.
 
         Raises:
-            UsageError: for a file that is not there, is no DuckDB database, is of a newer format, or has no ownership marker of ours.
-            FailedError: where another process has it open.
+            UsageError: for a file that is not there, is not a DuckDB database, is of a newer format, or has no ownership marker of ours.
+            FailedError: if another process has it open.
 
         """
         if not path.exists():

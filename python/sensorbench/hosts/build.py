@@ -16,7 +16,7 @@ class Build:
     engine: str
 
     def difference_from(self, other: "Build") -> str | None:
-        """In what this build is another one, in words; None where it is the same."""
+        """In what this build is another one, in words; None if it is the same."""
         if self.version != other.version:
             return f"it has sensorbench {self.version}, and this machine has {other.version}"
         if self.engine != other.engine:

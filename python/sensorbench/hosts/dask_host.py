@@ -50,7 +50,7 @@ class DaskHost:
         process, or of the scheduler, if that is known.
 
         Raises:
-            FailedError: where no agent can be made there.
+            FailedError: if no agent can be made there.
 
         """
         self.entry = entry

@@ -93,7 +93,7 @@ def configured(folder: Path | None = None) -> Iterator[None]:
 
 
 async def started_scheduler(order: BeScheduler) -> Listener:
-    """A scheduler that listens. Raises OSError and ValueError where it cannot."""
+    """A scheduler that listens. Raises OSError and ValueError if it cannot."""
     from distributed import Scheduler
 
     class QuietScheduler(Scheduler):  # type: ignore[misc]
@@ -109,7 +109,7 @@ async def started_scheduler(order: BeScheduler) -> Listener:
 
 
 async def started_worker(order: BeHost, on_lost: Callable[[], None]) -> Listener:
-    """A worker that listens. `on_lost` is called when its scheduler is gone. Raises OSError and ValueError where it cannot
+    """A worker that listens. `on_lost` is called when its scheduler is gone. Raises OSError and ValueError if it cannot
     be started.
     """
     from distributed import Worker

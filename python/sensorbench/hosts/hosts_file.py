@@ -11,7 +11,7 @@ from sensorbench.toml_file import FileModel, error_at, load
 Role = Literal["load generator", "node"]
 ROLES: tuple[Role, ...] = ("load generator", "node")
 LOCAL = "local"
-# What ssh could read as an option is no target of it.
+# What ssh could read as an option is not a target of it.
 _SSH = re.compile(
     r"ssh://(?:(?P<user>[A-Za-z0-9_][A-Za-z0-9_.-]*)@)?(?P<host>[A-Za-z0-9_][A-Za-z0-9_.-]*|\[[0-9a-fA-F:]+\])(?::(?P<port>\d{1,5}))?/?"
 )

@@ -72,12 +72,12 @@ _MESSAGE: TypeAdapter[Message] = TypeAdapter(Message)
 
 
 def send(stream: IO[bytes], message: Message) -> None:
-    """Sends a message. Raises OSError where nobody reads any more."""
+    """Sends a message. Raises OSError if nobody reads any more."""
     stream.write(message.model_dump_json().encode() + b"\n")
     stream.flush()
 
 
 def receive(stream: IO[bytes]) -> Message | None:
-    """The next message; None where the other side is gone. Raises ValueError for what is none."""
+    """The next message; None if the other side is gone. Raises ValueError for what is none."""
     line = stream.readline()
     return _MESSAGE.validate_json(line) if line.endswith(b"\n") else None

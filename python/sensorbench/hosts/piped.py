@@ -33,7 +33,7 @@ class PipedProcess(Generic[Message]):
 
         Args:
             command: its program and arguments.
-            receive: reads the next message of a stream; None where the other side is gone.
+            receive: reads the next message of a stream; None if the other side is gone.
             thread: the name of the thread that reads.
             environment: variables besides those of this process.
 
@@ -75,7 +75,7 @@ class PipedProcess(Generic[Message]):
         return self._process.poll() is not None
 
     def next(self, within_s: float) -> Message | None:
-        """Its next message; None where it says no more. Raises TimeoutError."""
+        """Its next message; None if it says no more. Raises TimeoutError."""
         try:
             return self._messages.get(timeout=within_s)
         except queue.Empty:

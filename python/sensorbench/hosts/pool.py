@@ -37,7 +37,7 @@ _LOGGERS = ("distributed", "tornado", "asyncio")
 class HostPool:
     """Hosts that a command uses: none is reached before the context begins, and nothing of it is left there when it ends.
 
-    Where they are no workers of a cluster that runs already, a scheduler is started here and a process on each host. These know one another by a certificate
+    Where they are not workers of a cluster that runs already, a scheduler is started here and a process on each host. These know one another by a certificate
     that is made for this command.
     """
 
@@ -180,7 +180,7 @@ class _Endings:
         self._scheduler = scheduler
 
     def __call__(self) -> str | None:
-        """In words; None where both are there."""
+        """In words; None if both are there."""
         # Where the scheduler is gone, a host ends because of that, so that it is looked at first.
         if self._scheduler.has_ended:
             return f"{self._scheduler.name} (process {self._scheduler.pid}) is gone: {self._scheduler.how_it_ended()}"
@@ -234,7 +234,7 @@ def _user_folder(variable: str, below: str) -> str:
 
 
 def _check_build(name: str, found: Build) -> None:
-    """Raises UsageError where a host has another build: both sides would not understand each other."""
+    """Raises UsageError if a host has another build: both sides would not understand each other."""
     if different := found.difference_from(this_build()):
         raise UsageError(
             f"host {name}: {different}; install the same wheel on both, for example the one that `make wheel` builds"

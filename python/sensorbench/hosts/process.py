@@ -22,7 +22,7 @@ def main() -> None:
     # Ctrl-C is the controller's.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     answers = os.fdopen(os.dup(1), "wb")
-    # What a library prints is no answer.
+    # What a library prints is not an answer.
     os.dup2(2, 1)
     requests = os.fdopen(0, "rb")
     send(answers, _hello())

@@ -33,7 +33,7 @@ def share(cluster: int, nodes: int, ports: Sequence[int]) -> tuple[int, int]:
     """The addresses of another instance, for nodes beside its own: its cluster, and the first of the ports, all of which must be free there.
 
     Raises:
-        FailedError: where one is taken.
+        FailedError: if one is taken.
 
     """
     for node in range(1, nodes + 1):
@@ -72,7 +72,7 @@ def free_port(host: str, port: int, other_ports: Sequence[int], taken: Sequence[
         taken: ports that others will have who do not listen yet.
 
     Raises:
-        FailedError: where there is none, and where the address is none of this machine's.
+        FailedError: if there is none, and where the address is none of this machine's.
 
     """
     if busy := [other for other in other_ports if not is_free_at(host, other)]:
@@ -80,7 +80,7 @@ def free_port(host: str, port: int, other_ports: Sequence[int], taken: Sequence[
     near = (candidate for candidate in range(port, port + _NEAR) if candidate not in taken)
     found = next((candidate for candidate in near if is_free_at(host, candidate)), None)
     if found is None:
-        raise FailedError(f"no port from {port} to {port + _NEAR - 1} is free at {host}, or it is no address of this machine")
+        raise FailedError(f"no port from {port} to {port + _NEAR - 1} is free at {host}, or it is not an address of this machine")
     return found
 
 

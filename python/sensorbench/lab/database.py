@@ -92,7 +92,7 @@ class LabDatabase(ABC):
     options_of_its_own: Mapping[str, tuple[str, ...]] = MappingProxyType({})
     # Its own tools for loading, which options of targets name by load=.
     load_tools: tuple[LoadTool, ...] = ()
-    # How nodes start with the data of others; None where that is not known.
+    # How nodes start with the data of others; None if that is not known.
     kept_files: KeptFiles | None = None
     # Whether its nodes may be on hosts: they need no file of another node, and no process beside them.
     runs_on_hosts: bool = False
@@ -127,7 +127,7 @@ class LabDatabase(ABC):
         return {}
 
     def min_memory(self, settings: Mapping[str, str]) -> int | None:
-        """Bytes that a node takes with these settings before there are any data; None where it is not known."""
+        """Bytes that a node takes with these settings before there are any data; None if it is not known."""
         del settings
         return None
 
@@ -197,7 +197,7 @@ class LabDatabase(ABC):
         return {}
 
     def empty_caches(self, instance: Instance, node: Node, user: ServerUser) -> None:
-        """Empties the caches of a node while it runs. Raises FailedError where a server cannot do that."""
+        """Empties the caches of a node while it runs. Raises FailedError if a server cannot do that."""
         raise FailedError(f"{self.name} cannot empty its caches while it runs")
 
     def write_all(self, instance: Instance, node: Node, user: ServerUser) -> None:
@@ -209,7 +209,7 @@ class LabDatabase(ABC):
         return None
 
     def start_query_log(self, instance: Instance, node: Node, user: ServerUser) -> Path:
-        """Has a node log all queries into a folder, which is returned. Raises FailedError where a server cannot do that."""
+        """Has a node log all queries into a folder, which is returned. Raises FailedError if a server cannot do that."""
         raise FailedError(f"{self.name} has no log of queries that the lab can read")
 
     def stop_query_log(self, instance: Instance, node: Node, user: ServerUser) -> None:
@@ -248,10 +248,10 @@ class LabCluster(LabDatabase):
         return False
 
     def balance(self, instance: Instance) -> None:
-        """Has all nodes take equal shares of the data; nothing where they always do. Raises FailedError."""
+        """Has all nodes take equal shares of the data; nothing if they always do. Raises FailedError."""
 
     def drop_moved(self, instance: Instance, user: ServerUser) -> None:
-        """Has all nodes delete what they still hold of data that have moved to others; nothing where they always do. Raises FailedError."""
+        """Has all nodes delete what they still hold of data that have moved to others; nothing if they always do. Raises FailedError."""
 
     def rejoin(self, instance: Instance, software: Path, user: ServerUser) -> None:
         """Waits until all that run know of each other, after a node was started again."""

@@ -12,7 +12,7 @@ from sensorbench.lab.state_dirs import ServerUser
 
 @cache
 def printed_flags(program: Path, word: str, user: ServerUser, flag: re.Pattern[str]) -> tuple[re.Match[str], ...]:
-    """The flags that a program prints when it is called with a word, as a pattern finds them. Raises FailedError where it finds none."""
+    """The flags that a program prints when it is called with a word, as a pattern finds them. Raises FailedError if it finds none."""
     printed = call([program, word], folder=Path("/"), user=user, environment={})
     found = tuple(flag.finditer(printed.stdout + printed.stderr))
     if not found:
@@ -28,7 +28,7 @@ def problem_of_flag(
     printed_by: str,
     refusal: Callable[[str, str], str],
 ) -> str:
-    """What is wrong with a flag that somebody sets; empty where nothing is.
+    """What is wrong with a flag that somebody sets; empty if nothing is.
 
     Args:
         flag: its name.
@@ -36,7 +36,7 @@ def problem_of_flag(
         known: the names of the server's flags.
         of_the_lab: those that the lab sets itself.
         printed_by: the command that prints the server's flags, for the message.
-        refusal: what the server says of a flag and a value that it does not take; empty where it takes it.
+        refusal: what the server says of a flag and a value that it does not take; empty if it takes it.
 
     """
     if flag not in known:

@@ -1,4 +1,4 @@
-"""HDFS: a name node, which is the coordinator, and data nodes that hold the blocks of files. It stores files and is no target of databases.
+"""HDFS: a name node, which is the coordinator, and data nodes that hold the blocks of files. It stores files and is not a target of databases.
 
 Whoever is on this machine may read and write it, as Hadoop does where nothing else is set up.
 """
@@ -68,7 +68,7 @@ class Hdfs(LabCluster):
     """HDFS with a data node on each address."""
 
     name = "hdfs"
-    summary = "HDFS, a name node with data nodes; it stores files, and is no database"
+    summary = "HDFS, a name node with data nodes; it stores files, and is not a database"
     used_as = "a file system:"
     at_once_costs = "nothing"
     port = 9866

@@ -207,4 +207,4 @@ def _read(file: Path) -> Instance:
     try:
         return Instance.model_validate_json(file.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise FailedError(f"{file} is no record of an instance ({error}); remove its folder when nothing runs there") from None
+        raise FailedError(f"{file} is not a record of an instance ({error}); remove its folder when nothing runs there") from None

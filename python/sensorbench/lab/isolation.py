@@ -31,7 +31,7 @@ _GONE_WITHIN_S = 10.0
 
 
 def missing() -> str | None:
-    """What is missing here to make a namespace, and how that is mended; None when nothing is."""
+    """What is missing here to make a namespace, and how to install it; None when nothing is."""
     capabilities = int(re.findall(r"^CapEff:\s*([0-9a-f]+)", _STATUS.read_text(encoding="ascii"), re.MULTILINE)[0], 16)
     if not all(capabilities >> number & 1 for number in _NEEDED):
         return (
@@ -58,7 +58,7 @@ def taken_clusters() -> set[int]:
 def entered(instance: Instance) -> Iterator[None]:
     """What this thread starts meanwhile lies in the namespace of an instance, which is made if none of its processes runs.
 
-    Raises FailedError where the machine does not permit that.
+    Raises FailedError if the machine does not permit that.
     """
     running = next((process for node in instance.all_processes if (process := node.find())), None)
     with contextlib.ExitStack() as stack:

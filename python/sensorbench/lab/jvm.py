@@ -39,14 +39,14 @@ def find_java(majors: tuple[int, ...]) -> Java | None:
 
 
 def missing_java(majors: tuple[int, ...]) -> str | None:
-    """What is missing here when there is no fitting Java, and how that is mended."""
+    """What is missing here when there is no fitting Java, and how to install it."""
     if find_java(majors) is not None:
         return None
     wanted = " or ".join(map(str, majors))
     kits = [f"{java.home} has {java.major}{'' if java.javac.exists() else ' without javac'}" for java in _installed()]
     found = ", ".join(kits) or "there is none"
-    mend = f"apt-get install openjdk-{majors[0]}-jdk-headless, or set JAVA_HOME"
-    return f"it needs Java {wanted} with its compiler; {found} ({mend})"
+    advice = f"apt-get install openjdk-{majors[0]}-jdk-headless, or set JAVA_HOME"
+    return f"it needs Java {wanted} with its compiler; {found} ({advice})"
 
 
 def require_java(majors: tuple[int, ...]) -> Java:

@@ -24,7 +24,7 @@ def check_kept(kept: Instance, database: LabDatabase, version: str, count: int) 
 
 
 def take_data(place: Place, kept: Instance, database: LabDatabase) -> None:
-    """Gives a node the data of the kept node of its number. Raises FailedError where that has none."""
+    """Gives a node the data of the kept node of its number. Raises FailedError if that has none."""
     if database.kept_files is None:
         raise FailedError(f"{database.name}: nodes cannot start with the data of others")
     source = next(kept.data_folder(node) for node in kept.nodes if node.number == place.node.number)

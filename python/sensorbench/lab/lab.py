@@ -97,7 +97,7 @@ def up(spec: ServerSpec) -> Instance:
 
 
 def min_memory(spec: ServerSpec) -> int | None:
-    """Bytes that all nodes take together before there are any data; None where it is not known. Nothing is started."""
+    """Bytes that all nodes take together before there are any data; None if it is not known. Nothing is started."""
     database, _ = _wanted(spec)
     nodes = spec.nodes or database.nodes
     of_limit = database.memory_settings(spec.memory_bytes // nodes) if spec.fits_memory and spec.memory_bytes else {}
@@ -166,7 +166,7 @@ def foreign() -> list[Path]:
 
 @contextmanager
 def borrowed(spec: ServerSpec) -> Iterator[Instance]:
-    """A server for this process alone, ended whatever happens. Raises LostHostError where something of it may be left on a host."""
+    """A server for this process alone, ended whatever happens. Raises LostHostError if something of it may be left on a host."""
     instance = up(spec)
     try:
         yield instance
@@ -204,9 +204,9 @@ def add_nodes(name: str, count: int, report: Report | None = None, *, hosts: str
         The new nodes. Where one does not come up, none of them is left; those of a host that was lost meanwhile stay in the record.
 
     Raises:
-        UsageError: for what is no cluster.
-        FailedError: where an address is taken, or a node does not come up.
-        LostHostError: where a host of the cluster cannot be reached.
+        UsageError: for what is not a cluster.
+        FailedError: if an address is taken, or a node does not come up.
+        LostHostError: if a host of the cluster cannot be reached.
 
     """
     instance, database, software, user = _cluster(name)
@@ -236,7 +236,7 @@ def add_nodes(name: str, count: int, report: Report | None = None, *, hosts: str
 
 
 def _next_nodes(instance: Instance, count: int, database: LabDatabase) -> list[Node]:
-    """The nodes that come next. Raises FailedError where an address is taken."""
+    """The nodes that come next. Raises FailedError if an address is taken."""
     hosts = [HERE] if instance.hosts is None else connected_hosts(instance.hosts)
     last = max(node.number for node in instance.nodes)
     numbers = range(last + 1, last + count + 1)
@@ -258,7 +258,7 @@ def _take_back(started: Instance, nodes: Sequence[Node], before: Instance) -> No
 
 
 def _more_hosts(instance: Instance, hosts: str) -> str:
-    """Where nodes may be from now on. Raises UsageError where those that there are would be elsewhere."""
+    """Where nodes may be from now on. Raises UsageError if those that there are would be elsewhere."""
     if instance.hosts is None:
         raise UsageError(
             f"--hosts {hosts}: the nodes of {instance.name} are on this machine; start an instance with: lab up --hosts"
@@ -318,7 +318,7 @@ def stop_node(name: str, number: int) -> Node:
 
 
 def signal_node(name: str, number: int, wanted: signal.Signals) -> None:
-    """Sends a signal to a node and all its processes, where it is. Raises FailedError where it does not run."""
+    """Sends a signal to a node and all its processes, where it is. Raises FailedError if it does not run."""
     instance = find_instance(name)
     node = _named(instance, number)[0]
     if node.process is None or not host_of(instance, node).call(at_node.send_signal, node.process, wanted):
@@ -558,7 +558,7 @@ def server_process(instance: Instance, node: Node) -> WatchedProcess | None:
 
 
 def instance_at(url: str) -> Instance | None:
-    """The instance whose server a target's URL names by an address of its own; None when it is no server of the lab."""
+    """The instance whose server a target's URL names by an address of its own; None when it is not a server of the lab."""
     named = set(url.partition("://")[2].partition("?")[0].partition("/")[0].split(","))
     # Instances that started with the data of a kept one have its addresses.
     others = (instance for instance in sound_instances() if instance.state != "kept")

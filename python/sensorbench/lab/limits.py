@@ -108,7 +108,7 @@ def _make_group(name: str, controllers: list[str]) -> tuple[Path | None, str]:
 
 
 def _make_group_of_version_1(name: str, memory_bytes: int) -> Path | None:
-    """A cgroup of version 1 with this limit of memory, page cache included; None where that cannot be."""
+    """A cgroup of version 1 with this limit of memory, page cache included; None if that cannot be."""
     group = _VERSION_1 / name
     try:
         group.mkdir(exist_ok=True)
@@ -123,21 +123,21 @@ def _make_group_of_version_1(name: str, memory_bytes: int) -> Path | None:
 
 
 def of_more_nodes(limits_: Limits, before: int, nodes: int) -> Limits:
-    """The limits of a cluster that has another number of nodes: what one may use stays the same. Raises FailedError where the kernel refuses."""
+    """The limits of a cluster that has another number of nodes: what one may use stays the same. Raises FailedError if the kernel refuses."""
     if limits_.memory_bytes is None or before == nodes:
         return limits_
     return with_memory(limits_, limits_.memory_bytes * nodes // before)
 
 
 def with_memory(limits_: Limits, memory_bytes: int) -> Limits:
-    """The limits with another memory, which is kept from now on. Raises FailedError where the kernel refuses."""
+    """The limits with another memory, which is kept from now on. Raises FailedError if the kernel refuses."""
     changed = limits_.model_copy(update={"memory_bytes": memory_bytes})
     apply_memory(changed)
     return changed
 
 
 def apply_memory(limits_: Limits) -> None:
-    """Has the cgroup keep the memory of limits, if there is one. Raises FailedError where the kernel refuses."""
+    """Has the cgroup keep the memory of limits, if there is one. Raises FailedError if the kernel refuses."""
     file = _MEMORY_FILES.get(limits_.memory_by)
     if limits_.group is None or file is None:
         return

@@ -26,7 +26,7 @@ class ToolCall:
 
     command: Sequence[str | Path]
     environment: Mapping[str, str] = field(default_factory=dict)
-    # What its standard input is; nothing where it opens the file itself.
+    # What its standard input is; nothing if it opens the file itself.
     standard_input: Path | None = None
 
 
@@ -43,7 +43,7 @@ class LoadTool(ABC):
     server_settings: Mapping[str, str] = MappingProxyType({})
 
     def refusal(self, settings: Mapping[str, str]) -> str | None:
-        """Why a server with such settings cannot be loaded by it; None where it can."""
+        """Why a server with such settings cannot be loaded by it; None if it can."""
         return None
 
     def source(self) -> Source:
@@ -76,7 +76,7 @@ class LoadTool(ABC):
         del instance, folder
 
     def settle(self, instance: Instance, on_wait: Callable[[], None]) -> None:
-        """Waits until the server has taken all that was handed over. Raises FailedError where it does not, and what `on_wait` raises, which is
+        """Waits until the server has taken all that was handed over. Raises FailedError if it does not, and what `on_wait` raises, which is
         called again and again.
         """
         del instance, on_wait

@@ -91,7 +91,7 @@ def _named(instance: Instance, node: Node) -> str:
 
 
 def why_ended(instance: Instance) -> str:
-    """What the nodes whose process has ended said last, and whether the limit of memory ended them; empty where all run. Raises LostHostError."""
+    """What the nodes whose process has ended said last, and whether the limit of memory ended them; empty if all run. Raises LostHostError."""
     ended = [node for node in instance.all_processes if node.process is not None and not runs(instance, node)]
     if not ended:
         return ""

@@ -55,8 +55,8 @@ def prepare(instance: Instance, host: str, memory_bytes: int | None, min_bytes: 
         The part, of which there is a record from now on.
 
     Raises:
-        UsageError: where the lab has such an instance already, or the nodes do not fit into memory.
-        FailedError: where the software cannot be had.
+        UsageError: if the lab has such an instance already, or the nodes do not fit into memory.
+        FailedError: if the software cannot be had.
 
     """
     database = require_server(instance.database)
@@ -104,8 +104,8 @@ def next_nodes(
         port: the one that nodes have at addresses of their own.
 
     Raises:
-        UsageError: where there are too few hosts for them.
-        FailedError: where an address is taken.
+        UsageError: if there are too few hosts for them.
+        FailedError: if an address is taken.
 
     """
     nodes = list(others)
@@ -126,7 +126,7 @@ def next_nodes(
 
 
 def _on_this_machine(number: int, database: LabDatabase, host: Host, cluster: int, port: int) -> Node:
-    """A node with a loopback address of its own, which several can have on one host. Raises FailedError where that is taken."""
+    """A node with a loopback address of its own, which several can have on one host. Raises FailedError if that is taken."""
     node = Node(number=number, host=addresses.address(cluster, number), port=port, placed_on=host.name)
     for used in (port, *database.other_ports):
         if not addresses.is_free(cluster, number, used):

@@ -116,7 +116,7 @@ def connected_hosts(text: str) -> Sequence[Host]:
 
     Raises:
         UsageError: for what names no host.
-        FailedError: where one of them cannot be reached.
+        FailedError: if one of them cannot be reached.
 
     """
     reached = _connection(text)
@@ -209,7 +209,7 @@ def places_of(instance: Instance) -> list[Host]:
 
 
 def runs(instance: Instance, node: Node) -> bool:
-    """Whether the process of a node runs. Raises LostHostError where that cannot be known."""
+    """Whether the process of a node runs. Raises LostHostError if that cannot be known."""
     return host_of(instance, node).call(is_running, node.process)
 
 

@@ -34,7 +34,7 @@ class WatchedProcess:
         return cls(ProcessId.of(pid))
 
     def usage(self) -> ProcessUsage | None:
-        """What it uses now; None of one that is gone. Raises LostHostError where its host is gone."""
+        """What it uses now; None of one that is gone. Raises LostHostError if its host is gone."""
         return self.host.call(_usage_here, self.process, with_children=self.with_children)
 
 

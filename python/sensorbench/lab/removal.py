@@ -57,7 +57,7 @@ def remove_here(instance: Instance) -> None:
 
 
 def remove_part(name: str, identity: str) -> None:
-    """Removes the part of an instance that is on this machine, which is one of its hosts. What has this name and is no part of it stays."""
+    """Removes the part of an instance that is on this machine, which is one of its hosts. What has this name and is not part of it stays."""
     part = next((instance for instance in sound_instances() if instance.name == name), None)
     if part is not None and part.identity == identity:
         remove_here(part)
@@ -121,7 +121,7 @@ def sweep_hosts(text: str, hosts: Sequence[Host]) -> None:
         hosts: those that it names, which are connected.
 
     Raises:
-        LostHostError: where one of them is lost again.
+        LostHostError: if one of them is lost again.
 
     """
     for host in hosts:

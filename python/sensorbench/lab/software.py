@@ -32,7 +32,7 @@ class Source(ABC):
 
     @abstractmethod
     def missing(self) -> str | None:
-        """What is missing here to get it, and how that is mended; None when nothing is."""
+        """What is missing here to get it, and how to install it; None when nothing is."""
 
     @abstractmethod
     def unpack_into(self, folder: Path) -> None:

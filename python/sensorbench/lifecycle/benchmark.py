@@ -30,7 +30,7 @@ _COMMANDS = "-command"
 _log = logging.getLogger(__name__)
 
 
-# What began a benchmark where it was no command line of ours.
+# What began a benchmark where it was not a command line of ours.
 _CALL: ContextVar[list[str] | None] = ContextVar("call", default=None)
 
 
@@ -116,7 +116,7 @@ class Benchmark(ABC, Generic[Plan, Manifest, Writer]):
         """What the manifest says of the plan."""
 
     def check_same(self, before: Manifest, after: Manifest, folder: Path) -> Manifest:
-        """The manifest with which results go on. Raises UsageError where they were begun with another plan."""
+        """The manifest with which results go on. Raises UsageError if they were begun with another plan."""
         raise AssertionError(f"a kind that can resume says what must be the same: {type(self).__name__}")
 
     @abstractmethod

@@ -19,7 +19,7 @@ class Deadline:
         self._longest_s[kind] = max(self._longest_s.get(kind, 0.0), took_s)
 
     def check(self, what: str, *kinds: str) -> None:
-        """Raises BudgetOverError where that, which is something of each of these kinds, would not end in time."""
+        """Raises BudgetOverError if that, which is something of each of these kinds, would not end in time."""
         expected_s = sum(self._longest_s.get(kind, 0.0) for kind in kinds or ("",))
         if time.monotonic() - self._begun_s + expected_s > self.budget_s:
             length = f"{self.budget_s:g} s" if self.budget_s < 120.0 else f"{self.budget_s / 60:.0f} min"

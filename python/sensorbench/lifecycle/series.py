@@ -17,7 +17,7 @@ from sensorbench.runner import Servers
 @dataclass(frozen=True)
 class ChildPlan:
     """A benchmark of a series. `run` plans and runs it, and is called with whether it goes on with what is in its folder: plans hold
-    datasets and servers, which those of all children together should not. It returns why the benchmark was left out, None where it was not.
+    datasets and servers, which those of all children together should not. It returns why the benchmark was left out, None if it was not.
     """
 
     name: str
@@ -60,7 +60,7 @@ class SeriesBenchmark(Benchmark[SeriesPlan, SeriesManifest, ManifestWriter[Serie
         return after
 
     def execute(self, plan: SeriesPlan, context: RunContext[ManifestWriter[SeriesManifest]]) -> None:
-        """Runs the children. Raises FailedError where one has failed; when none was begun by then, nothing is left."""
+        """Runs the children. Raises FailedError if one has failed; when none was begun by then, nothing is left."""
         try:
             _run_children(plan, context)
         except FailedError:

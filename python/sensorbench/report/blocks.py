@@ -13,7 +13,7 @@ def how_interleaved(result: ComparisonFigures) -> str:
 
 
 def one_at_a_time(result: ComparisonFigures) -> Section | None:
-    """The blocks; nothing where all servers were up."""
+    """The blocks; nothing if all servers were up."""
     if result.one_at_a_time is None or not result.blocks:
         return None
     columns: Columns = [

@@ -24,21 +24,23 @@ def curves(picture: ShownCurves) -> ChartSpec:
         x=alt.X("x:Q", **x), color=charts.named_colour("line", [point["line"] for point in points])
     )
     stroke_legend = (
-        alt.Legend(orient="bottom", symbolType="stroke", symbolSize=200, symbolStrokeColor=charts.QUIET)
+        alt.Legend(orient="bottom", symbolType="stroke", symbolSize=200, symbolStrokeColor=charts.QUIET, symbolStrokeWidth=2)
         if len(figures) > 1
         else None
     )
-    lines = base.mark_line(strokeWidth=1.8, point=alt.OverlayMarkDef(size=36)).encode(
+    tooltip = [
+        alt.Tooltip("line:N"),
+        alt.Tooltip("figure:N"),
+        alt.Tooltip("label:N"),
+        *(alt.Tooltip(f"{name}:Q", format=".3~s") for name in ("x", "y", "low", "high")),
+    ]
+    lines = base.mark_line(strokeWidth=1.8).encode(
         y=alt.Y("y:Q", **y),
         strokeDash=alt.StrokeDash("figure:N", title=None, scale=strokes, legend=stroke_legend),
         order=alt.Order("order:Q"),
-        tooltip=[
-            alt.Tooltip("line:N"),
-            alt.Tooltip("figure:N"),
-            alt.Tooltip("label:N"),
-            *(alt.Tooltip(f"{name}:Q", format=".3~s") for name in ("x", "y", "low", "high")),
-        ],
     )
+    # A layer of their own: points that belong to the lines have no stroke, and their legend hides that of the strokes.
+    points = base.mark_point(filled=True, size=36, opacity=1).encode(y=alt.Y("y:Q", **y), tooltip=tooltip)
     ranges = (
         base.transform_filter("isValid(datum.low)")
         .mark_rule(opacity=0.4, clip=True)
@@ -48,7 +50,7 @@ def curves(picture: ShownCurves) -> ChartSpec:
         "Both axes are logarithmic. Each line joins the points of one layout in the order of what was varied, which a point says when it is pointed "
         "at; upright lines are 95% intervals."
     )
-    return charts.sized(ranges + lines, how, height=_HEIGHT)
+    return charts.sized(ranges + lines + points, how, height=_HEIGHT)
 
 
 def _axis(picture: ShownCurves, which: Literal["x", "y"]) -> dict[str, Any]:

@@ -206,7 +206,7 @@ def _moved(data: DataMoves) -> str:
 
 
 def range_of(values: Iterable[float | None]) -> str:
-    """The fewest and the most of some whole numbers; empty where none is known."""
+    """The fewest and the most of some whole numbers; empty if none is known."""
     known = sorted(value for value in values if value is not None)
     if not known:
         return ""

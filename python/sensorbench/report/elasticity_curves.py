@@ -70,7 +70,7 @@ def relative_times(transitions: Sequence[ComparedTransition], colours: Mapping[s
 
 
 def area_a(transitions: Sequence[ComparedTransition], colours: Mapping[str, str]) -> ChartSpec | None:
-    """Area A of each target (figure 3.3); None where none has a score."""
+    """Area A of each target (figure 3.3); None if none has a score."""
     base = _areas(transitions, colours)
     if base is None:
         return None
@@ -81,7 +81,7 @@ def area_a(transitions: Sequence[ComparedTransition], colours: Mapping[str, str]
 
 
 def area_b(transitions: Sequence[ComparedTransition], colours: Mapping[str, str]) -> ChartSpec | None:
-    """Area B of each target (figure 3.4); None where none has a score."""
+    """Area B of each target (figure 3.4); None if none has a score."""
     base = _areas(transitions, colours)
     if base is None:
         return None

@@ -154,7 +154,7 @@ def _figure(part: FactorPartFigures, row: LevelFigures, figure: str, printed: st
 
 
 def _published(printed: Mapping[str, float], name: str, part: FactorPartFigures, row: LevelFigures, figure: str) -> str:
-    """What the paper printed for a level, of all but hit rates to its base's; empty where it printed nothing."""
+    """What the paper printed for a level, of all but hit rates to its base's; empty if it printed nothing."""
     value, base = (printed.get(formula(figure, row.load, name, level, row.where)) for level in (row.level, part.base))
     if figure == "hit_rate":
         return f"{value:.3f}" if value is not None else ""

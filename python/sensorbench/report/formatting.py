@@ -140,7 +140,7 @@ KEPT = 0.99
 
 
 def reached(steps: Sequence[StressStep]) -> str:
-    """Which rates were kept, with the response time at the highest of them; nothing where nothing was requested."""
+    """Which rates were kept, with the response time at the highest of them; nothing if nothing was requested."""
     by_rate = sorted((step for step in steps if step.counts.offered), key=lambda step: step.rate_per_s)
     kept = [step for step in by_rate if step.counts.ok >= KEPT * step.counts.offered and step.response_s]
     if not by_rate:

@@ -6,7 +6,7 @@ from sensorbench.results.summary.gate import GateResult
 
 
 def gate_section(result: GateResult | None) -> Section | None:
-    """The section; nothing where the comparison was made by no gate."""
+    """The section; nothing if the comparison was made by no gate."""
     if result is None:
         return None
     columns: Columns = [

@@ -48,6 +48,6 @@ def rows(summary: ComparisonSummary, group: list[str], variants: list[str]) -> l
 
 
 def access(summary: ComparisonSummary, variant: str, operation: str) -> str | None:
-    """How a variant's database says that it goes about an operation: an index, or a scan; None where it does not say."""
+    """How a variant's database says that it goes about an operation: an index, or a scan; None if it does not say."""
     plan = summary.result.query_plans.get(variant, {}).get(operation)
     return plan.access if plan else None

@@ -23,7 +23,7 @@ class LoadedShare:
 
     @property
     def rows_per_s(self) -> float | None:
-        """Rows per second while it loaded; None where that took no time."""
+        """Rows per second while it loaded; None if that took no time."""
         return self.rows / self.duration_s if self.duration_s else None
 
     def __str__(self) -> str:
@@ -32,7 +32,7 @@ class LoadedShare:
 
 
 def loaded_shares(load: LoadFigures) -> list[LoadedShare]:
-    """What each load generator loaded of a variant, by number; nothing where one process loaded it."""
+    """What each load generator loaded of a variant, by number; nothing if one process loaded it."""
     shares: dict[int, LoadedShare] = {}
     for table in load.tables:
         for part in table.get("generators", []):
@@ -45,7 +45,7 @@ def loaded_shares(load: LoadFigures) -> list[LoadedShare]:
 
 
 def loaded_by_generators(loads: Mapping[str, LoadFigures], variant_ids: Sequence[str]) -> list[Block]:
-    """A table of what each load generator loaded, of the variants that several loaded, and why others were loaded by one process; nothing where
+    """A table of what each load generator loaded, of the variants that several loaded, and why others were loaded by one process; nothing if
     there was one load generator.
     """
     undivided = [
@@ -112,7 +112,7 @@ def _in_line(shares: Sequence[LoadedShare]) -> str:
 
 
 def load_generators(generators: Sequence[GeneratorFigures]) -> list[Block]:
-    """A table of load generators, with clocks where they are on hosts; nothing where there are none."""
+    """A table of load generators, with clocks where they are on hosts; nothing if there are none."""
     if not generators:
         return []
     columns: Columns = [

@@ -52,7 +52,7 @@ def chart(
 
 
 def requested_once(result: ComparisonFigures) -> list[str]:
-    """The operations that are no variants of one: of a variant curves say more than charts of its own."""
+    """The operations that are not variants of one: of a variant curves say more than charts of its own."""
     return [name for name, operation in result.operations.items() if not operation.instance_of]
 
 

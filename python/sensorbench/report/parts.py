@@ -16,7 +16,7 @@ def muted(line: Line) -> Piece:
 
 
 def between(low: Line, high: Line) -> Line:
-    """An interval below its value; nothing where there is none."""
+    """An interval below its value; nothing if there is none."""
     return muted([low, " – ", high]) if low is not None else ""
 
 

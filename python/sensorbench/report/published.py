@@ -20,7 +20,7 @@ _MAX_REASONS = 3
 
 
 def published_section(tables: Sequence[PublishedTable]) -> Section | None:
-    """The section of a paper's tables; None where there are none."""
+    """The section of a paper's tables; None if there are none."""
     if not tables:
         return None
     measured = [table for table in tables if table.is_measured]
@@ -84,7 +84,7 @@ _WORDS = {"no measurement": "not a measurement"}
 
 
 def ratio_text(cell: PublishedCell) -> str:
-    """Measured over printed, with its interval; empty where there is none."""
+    """Measured over printed, with its interval; empty if there is none."""
     if cell.ratio is None:
         return ""
     ends = cell.ratio_ends
@@ -133,7 +133,7 @@ def _places(places: Sequence[str]) -> str:
 
 
 def _listed(tables: Sequence[PublishedTable]) -> Details | None:
-    """What is no measurement, as a list with reasons."""
+    """What is not a measurement, as a list with reasons."""
     cells = [(table, cell) for table in tables for cell in table.cells]
     if not cells:
         return None

@@ -120,7 +120,7 @@ def requests(rows: Sequence[RunRequestRow], runs: Sequence[str]) -> ChartSpec:
 
 
 def use_blocks(variants: Sequence[str], result: ComparisonResult) -> list[Block]:
-    """CPU, memory and disk of the servers over all runs of some variants; nothing where the lab knows no process of them."""
+    """CPU, memory and disk of the servers over all runs of some variants; nothing if the lab knows no process of them."""
     rows = [
         RunUseRow(variant, f"run {run.manifest.repetition}", *use)
         for variant in variants

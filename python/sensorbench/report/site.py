@@ -33,7 +33,7 @@ class SiteMarker(BaseModel):
 
 
 def marker_of(folder: Path) -> SiteMarker | None:
-    """The marker of a site; None where there is none, or one that is not ours."""
+    """The marker of a site; None if there is none, or one that is not ours."""
     try:
         found = SiteMarker.model_validate_json((folder / SITE_FILE).read_bytes())
     except (OSError, ValidationError):
@@ -55,7 +55,7 @@ def write_site(
         shown: what it shows.
         files: the bundles, by where the site has them.
         generated: when it was made.
-        price_per_hour: of the machine; None where nobody gave one.
+        price_per_hour: of the machine; None if nobody gave one.
 
     Returns:
         Its page.

@@ -49,7 +49,7 @@ class PricePerHour:
 
 @dataclass(frozen=True)
 class SiteVariant:
-    """A variant on the start page: `values` are the metric (s) of each operation of its comparison, null where it is not ranked; `verdicts` what it
+    """A variant on the start page: `values` are the metric (s) of each operation of its comparison, null if it is not ranked; `verdicts` what it
     is there against the fastest of all, as places in `VERDICTS`.
     """
 
@@ -207,7 +207,7 @@ def site_bundle(
         is_stale: whether it is stale.
         is_verified: whether it was verified.
         is_signed: whether it has a signature.
-        price: of the machine; None where nobody gave one.
+        price: of the machine; None if nobody gave one.
 
     """
     stress = summary.result if isinstance(summary, StressSummary) else None
@@ -273,7 +273,7 @@ def site_comparison(
         identity: by which the site names it.
         bundle: by which the site names its bundle.
         part: the part of the bundle that it is; empty for the whole.
-        price: of the machine; None where nobody gave one.
+        price: of the machine; None if nobody gave one.
 
     """
     figures = summary.result
@@ -436,7 +436,7 @@ def _operations(result: ComparisonResult, summary: ComparisonSummary, variant: s
 
 
 def _curve(result: ComparisonResult, variant: str, operation: str) -> list[float]:
-    """Latencies (s) of all usable runs at those of `CURVE_SHARES` that so many operations can tell; empty where there are none."""
+    """Latencies (s) of all usable runs at those of `CURVE_SHARES` that so many operations can tell; empty if there are none."""
     runs = [weighted_latencies(run, operation) for run in result.usable_runs(variant) if operation in run.manifest.operations]
     values = np.concatenate([np.empty(0), *(latencies for latencies, _ in runs)])
     counts = np.concatenate([np.empty(0), *(weights for _, weights in runs)])

@@ -12,7 +12,7 @@ _STEPS = (1.05, 1.5, 3.0, 10.0, 100.0)
 
 
 def slowdowns(summary: ComparisonSummary) -> Section | None:
-    """The ratio of each variant to the fastest at each operation, and over all of them; nothing where nothing was compared."""
+    """The ratio of each variant to the fastest at each operation, and over all of them; nothing if nothing was compared."""
     ranked = [ranking for ranking in summary.result.rankings if len(ranking.places) > 1]
     if not ranked:
         return None
@@ -58,7 +58,7 @@ def _shown(ratio: float, hint: str = "", mark: str = "") -> Piece:
 
 
 def _mean(ranked: Sequence[Ranking], variant: str) -> float | None:
-    """The geometric mean of a variant's ratios; None where it was not ranked everywhere."""
+    """The geometric mean of a variant's ratios; None if it was not ranked everywhere."""
     places = [(ranking, place) for ranking in ranked if (place := _place(ranking, variant)) is not None]
     logarithms = [math.log(place.value_s / ranking.best_for(place).value_s) for ranking, place in places]
     return math.exp(math.fsum(logarithms) / len(logarithms)) if len(places) == len(ranked) else None

@@ -122,7 +122,7 @@ def resources(result: ComparisonResult, variants: list[str]) -> list[UseRow]:
 
 def views(result: ComparisonResult, variant: str, operation: str) -> dict[str, float | None] | None:
     """Mean latency (s) of all requests, of the first ones, and without them, over all runs, as the paper shows them;
-    None where not every request was logged, or there are too many.
+    None if not every request was logged, or there are too many.
     """
     runs = result.usable_runs(variant)
     if not runs or not all(is_held_whole(run) for run in runs):

@@ -41,7 +41,7 @@ _AT_ONCE = 1 << 20
 
 
 class UnreadableBundleError(UsageError):
-    """A file that is no bundle, or one that is not safe to open."""
+    """A file that is not a bundle, or one that is not safe to open."""
 
 
 class BundleFile(BaseModel):
@@ -82,14 +82,14 @@ class BundleIndex(BaseModel):
     def _stays_inside(self) -> "BundleIndex":
         names = {file.path for file in self.files}
         if outside := sorted(name for name in names if not _is_inside(name)):
-            raise ValueError(f"{outside[0]!r} is no path inside a bundle")
+            raise ValueError(f"{outside[0]!r} is not a path inside a bundle")
         if unlisted := sorted(set(self.schema_files.values()) - names):
             raise ValueError(f"the schema file {unlisted[0]!r} is not among its files")
         return self
 
 
 def check_bundle_is_free(path: Path, *, replace: bool) -> None:
-    """Raises UsageError unless there is nothing where a bundle is to be written, or, with `replace`, a bundle that sensorbench wrote."""
+    """Raises UsageError unless there is nothing if a bundle is to be written, or, with `replace`, a bundle that sensorbench wrote."""
     if path.suffix != BUNDLE_SUFFIX:
         raise UsageError(f"--out {path}: expected a file that ends with {BUNDLE_SUFFIX}")
     if path.is_dir() or not path.parent.is_dir():
@@ -146,10 +146,10 @@ def read_index(path: Path) -> BundleIndex:
 
 
 def read_entry(path: Path, name: str) -> bytes:
-    """The content of one entry. Raises UnreadableBundleError where there is none, or the file is none that can be opened safely."""
+    """The content of one entry. Raises UnreadableBundleError if there is none, or the file is none that can be opened safely."""
     with _opened(path) as archive:
         if name not in archive.namelist():
-            raise UnreadableBundleError(f"{path}: it has no {name}, so it is no bundle of sensorbench")
+            raise UnreadableBundleError(f"{path}: it has no {name}, so it is not a bundle of sensorbench")
         return b"".join(_parts(path, archive, archive.getinfo(name)))
 
 
@@ -170,7 +170,7 @@ def unpack(path: Path, folder: Path) -> tuple[BundleIndex, list[str]]:
         The index, and what is wrong with the entries by it.
 
     Raises:
-        UnreadableBundleError: for a file that is no bundle, or is not safe to unpack.
+        UnreadableBundleError: for a file that is not a bundle, or is not safe to unpack.
 
     """
     places: dict[str, Content] = {}
@@ -186,7 +186,7 @@ def unpack(path: Path, folder: Path) -> tuple[BundleIndex, list[str]]:
             except OSError as error:
                 raise UnreadableBundleError(f"{path}: {entry.filename} cannot be unpacked ({error.strerror or error})") from None
     if INDEX_FILE not in places:
-        raise UnreadableBundleError(f"{path}: it has no {INDEX_FILE}, so it is no bundle of sensorbench")
+        raise UnreadableBundleError(f"{path}: it has no {INDEX_FILE}, so it is not a bundle of sensorbench")
     index = _as_index(path, (folder / INDEX_FILE).read_bytes())
     return index, _wrong_files(index, listed(places))
 
@@ -237,7 +237,7 @@ def _check_entries(path: Path, entries: list[zipfile.ZipInfo]) -> None:
         raise UnreadableBundleError(f"{path}: it has two entries of one name")
     for entry in entries:
         if not _is_inside(entry.orig_filename) or not _is_inside(entry.filename) or entry.is_dir():
-            raise UnreadableBundleError(f"{path}: {entry.filename!r} is no path inside a bundle")
+            raise UnreadableBundleError(f"{path}: {entry.filename!r} is not a path inside a bundle")
         if stat.S_ISLNK(entry.external_attr >> 16):
             raise UnreadableBundleError(f"{path}: {entry.filename!r} is a link")
         if entry.file_size > _SMALL_BYTES and entry.file_size > MAX_RATIO * max(1, entry.compress_size):

@@ -274,7 +274,7 @@ class DescribedDataset(TypedDict):
     operations: str
     fingerprint: NotRequired[str]
     scale: NotRequired[float]
-    # ISO 8601; null where readings have no time.
+    # ISO 8601; null if readings have no time.
     first_time: NotRequired[str | None]
     last_time: NotRequired[str | None]
     # Null where readings do not come at a usual interval.

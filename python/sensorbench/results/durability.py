@@ -30,7 +30,7 @@ class DurabilityRules(BaseModel):
 
 
 def durability_of(database: str, settings: Mapping[str, str]) -> DurabilityClass | None:
-    """Where a write is when it is acknowledged; None where that is not known.
+    """Where a write is when it is acknowledged; None if that is not known.
 
     Args:
         database: What the server calls itself.

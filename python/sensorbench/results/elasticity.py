@@ -54,14 +54,14 @@ def write_study_plan(folder: Path, plan: ElasticityStudyPlan) -> None:
 
 
 def read_study_plan(folder: Path) -> ElasticityStudyPlan | None:
-    """What a study in a folder measures; None where none was begun there. Raises DamagedResultsError."""
+    """What a study in a folder measures; None if none was begun there. Raises DamagedResultsError."""
     file = folder / STUDY_FILE
     if not is_stored(file):
         return None
     try:
         return ElasticityStudyPlan.model_validate(read_json(file))
     except ValidationError as error:
-        raise DamagedResultsError(file, f"it is no plan of a study of clusters ({error.error_count()} mistakes)") from None
+        raise DamagedResultsError(file, f"it is not a plan of a study of clusters ({error.error_count()} mistakes)") from None
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ def _folders(path: Path, summary: dict[str, Any]) -> list[str]:
 
 
 def parts_left(folder: Path) -> list[str]:
-    """The parts of a study in a folder that have no complete results; none where it is no study."""
+    """The parts of a study in a folder that have no complete results; none where it is not a study."""
     plan = read_study_plan(folder)
     return [name for name in plan.parts if not is_complete(folder / name)] if plan else []
 

@@ -57,7 +57,7 @@ class LatencyReport(TypedDict):
 
 
 class OperationReport(TypedDict):
-    """What became of one kind of operation in a phase: how many ended how (`OUTCOMES`); latencies are null where nothing ended that has one."""
+    """What became of one kind of operation in a phase: how many ended how (`OUTCOMES`); latencies are null if nothing ended that has one."""
 
     counts: dict[str, int]
     late: int

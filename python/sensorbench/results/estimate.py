@@ -18,7 +18,7 @@ class VariantEstimate(SummaryPart):
         description="Where it runs: embedded, at a server that the lab starts, or at a server of yours, which a dry run does not touch."
     )
     rows: int | None = Field(default=None, description="Rows of all its tables.")
-    operations: int | None = Field(default=None, description="Operations of a run; null where a run ends by time.")
+    operations: int | None = Field(default=None, description="Operations of a run; null if a run ends by time.")
     repetitions: int
     expected: int | None = Field(default=None, description="Operations of a run that end before the time of a run is over.")
     load_s: float | None = Field(default=None, description="Loading and settling.")
@@ -39,7 +39,7 @@ class VariantEstimate(SummaryPart):
 class PartEstimate(SummaryPart):
     """One comparison, or the one run of another kind."""
 
-    name: str = Field(default="", description="The part of a study or its dataset; empty where there is but one.")
+    name: str = Field(default="", description="The part of a study or its dataset; empty if there is but one.")
     data: str = Field(description="What is loaded, in words.")
     readings: int | None = None
     variants: list[VariantEstimate]

@@ -77,7 +77,7 @@ class StepFigures(ServerUse):
         description="Arrivals that never started before the end.", validation_alias=AliasChoices("dropped", "unstarted")
     )
     completed_per_s: float
-    client_bound: str | None = Field(default=None, description="Why the client was the limit; null where it was not.")
+    client_bound: str | None = Field(default=None, description="Why the client was the limit; null if it was not.")
     client_cpu: float | None = None
     mean_s: float | None = None
     median_s: float | None = None
@@ -89,7 +89,7 @@ class StepFigures(ServerUse):
     )
     hit_rate: float | None = Field(default=None, description="Of the step's last quarter.")
     hit_rate_of_all: float | None = Field(default=None, description="Of the whole step.")
-    steady_s: float | None = Field(default=None, description="When the hit rate was steady; null where it never was.")
+    steady_s: float | None = Field(default=None, description="When the hit rate was steady; null if it never was.")
     by_operation: dict[str, Latencies | None] = {}
 
 
@@ -106,7 +106,7 @@ class CellMeasurement(BaseModel):
     took_s: float
     data_of: str | None = Field(
         default=None,
-        description="Folder of the results that has how the records were added with which the servers started; null where they were added here.",
+        description="Folder of the results that has how the records were added with which the servers started; null if they were added here.",
     )
     filled: FilledFigures | None = Field(default=None, description="Null where the records were there before.")
     steps: list[StepFigures] = Field(default=[], description="Figures of each rate, in their order.")

@@ -36,7 +36,7 @@ def write_markers(folder: Path, markers: pa.Table) -> None:
 
 
 def read_markers(folder: Path) -> pa.Table | None:
-    """The markers of a run; None where there were none. Raises DamagedResultsError."""
+    """The markers of a run; None if there were none. Raises DamagedResultsError."""
     path = folder / FRESHNESS_FILE
     return read_parquet(path, MARKER_COLUMNS) if is_stored(path) else None
 
@@ -54,7 +54,7 @@ class MeasuredMarkers:
         reads: how often it was read, and how often that failed.
         missed_none: whether no read missed it.
         lag_s: how much later than intended its write started.
-        rate: the rate of the load meanwhile, in words; empty where the schedule has but one, or none.
+        rate: the rate of the load meanwhile, in words; empty if the schedule has but one, or none.
 
     """
 
@@ -71,7 +71,7 @@ class MeasuredMarkers:
 
 
 def measured_markers(run: RunResult) -> MeasuredMarkers | None:
-    """The markers of a run; None where it has none, or was not measured."""
+    """The markers of a run; None if it has none, or was not measured."""
     table, phases = read_markers(run.folder), run.manifest.measured
     if table is None or not phases or phases[0].start_ns is None:
         return None
@@ -102,7 +102,7 @@ def _floats(table: pa.Table, name: str) -> Floats:
 
 
 def _rates(run: RunResult, time_s: Floats) -> Iterator[str]:
-    """The rate of the schedule at each time, in words; empty where it has but one, or none."""
+    """The rate of the schedule at each time, in words; empty if it has but one, or none."""
     planned = next(phase for phase in run.manifest.plan["phases"] if phase["name"] == MEASURE)
     pace = planned.get("pace")
     segments = pace["segments"] if pace else []

@@ -80,7 +80,7 @@ def read_history(path: Path) -> pa.Table:
 
 
 def history_in(folder: Path) -> pa.Table | None:
-    """The history of a run in its folder, in either form; None where it has none. Raises UsageError, DamagedResultsError."""
+    """The history of a run in its folder, in either form; None if it has none. Raises UsageError, DamagedResultsError."""
     if is_stored(folder / HISTORY_TABLE_FILE):
         return read_parquet(folder / HISTORY_TABLE_FILE, ("process", "f", "key", "value", "outcome", "invoked_ns", "ended_ns"))
     return read_history(folder / HISTORY_FILE) if is_stored(folder / HISTORY_FILE) else None
@@ -184,7 +184,7 @@ def _problem(fields: dict[str, Any], first_key: Any) -> str | None:
     if not (isinstance(key, str) or _is_integer(key)) or isinstance(key, str) != isinstance(first_key, str):
         return f"key is {key!r}; expected strings alone, or integers alone, as in the first line"
     if value is not None and not _is_integer(value):
-        return f"value is {value!r}; expected an integer, or null where nothing was there"
+        return f"value is {value!r}; expected an integer, or null if nothing was there"
     return None
 
 

@@ -17,7 +17,7 @@ VERSIONED = ("label", "database_version", "schema_digest", "server_settings", "s
 
 
 class DoctorFigures(SummaryPart):
-    """How fit to measure the machine was when a result was measured, by the doctor's figures; null where nobody knows."""
+    """How fit to measure the machine was when a result was measured, by the doctor's figures; null if nobody knows."""
 
     timer_lag_s: float | None = Field(
         default=None, description="How late the client's timer was, at the 99th percentile, on a database that does nothing."
@@ -33,7 +33,7 @@ class DoctorFigures(SummaryPart):
 
 
 class HistoryFigure(SummaryPart):
-    """A figure of an operation at a variant; `low` and `high` are null where no interval is known."""
+    """A figure of an operation at a variant; `low` and `high` are null if no interval is known."""
 
     variant: str
     operation: str
@@ -83,7 +83,7 @@ class HistoryResult(SummaryPart):
     experiment: str = Field(description="SHA-256 of what was measured: dataset, operations and workload.")
     name: str = Field(description="What its experiment calls itself.")
     measured: datetime
-    label: str = Field(description="What the user calls the version that was measured; empty where nothing was said.")
+    label: str = Field(description="What the user calls the version that was measured; empty if nothing was said.")
     machine: str = Field(description="Fingerprint of the machine.")
     machine_words: str
     sensorbench: str
@@ -195,7 +195,7 @@ class HistorySeries(SummaryPart):
     metric: str
     unit: Unit
     higher_is_better: bool
-    machine: str = Field(description="Fingerprint of the machine; empty where figures of several are normalised.")
+    machine: str = Field(description="Fingerprint of the machine; empty if figures of several are normalised.")
     machine_words: str
     points: list[HistoryPoint]
     changes: list[HistoryChange]
@@ -203,5 +203,5 @@ class HistorySeries(SummaryPart):
         description="Coefficient of variation between its points, within the levels; null with fewer than three."
     )
     detectable: float | None = Field(
-        description="The smallest step, as a share, that simulation finds within five points in nine of ten cases at this variation; null where none is known."
+        description="The smallest step, as a share, that simulation finds within five points in nine of ten cases at this variation; null if none is known."
     )

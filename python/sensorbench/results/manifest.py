@@ -63,7 +63,7 @@ class PhaseFigures(_Part):
 
     @property
     def length_s(self) -> float | None:
-        """How long it was; None where it did not begin, or did not come to its end."""
+        """How long it was; None if it did not begin, or did not come to its end."""
         return None if self.start_ns is None or self.end_ns is None else (self.end_ns - self.start_ns) / 1e9
 
 
@@ -94,12 +94,12 @@ class GeneratorTotals(_Part):
     unknown: int = Field(
         description="Of a lost one, operations that it had started when it was last heard of, and of which nothing more is known."
     )
-    lost: str | None = Field(description="How it was lost; null where it came to its end.")
+    lost: str | None = Field(description="How it was lost; null if it came to its end.")
     start_lag_ns: int = Field(description="How long after the common start it began; 0 where it was ready before.")
     timer_lag_ns: LatencyTotals | None = Field(description="How late it was where it waited for an intended start.")
     client_cpu_ns: int
     duration_ns: int
-    clock: GeneratorClock | None = Field(default=None, description="The clock of its host; null where it has the controller's.")
+    clock: GeneratorClock | None = Field(default=None, description="The clock of its host; null if it has the controller's.")
 
 
 class RunTotals(_Part):
@@ -140,7 +140,7 @@ class VariantManifest(_Part):
         default=None, description="Operations in flight, where they are not as many as the workload says."
     )
     operations: list[str] | None = Field(
-        default=None, description="The operations that it can answer; null where it can answer all."
+        default=None, description="The operations that it can answer; null if it can answer all."
     )
     operations_share: float = Field(default=1.0, description="Share of the workload's operations that it executed in each run.")
     row_bytes: float | None = Field(
@@ -161,7 +161,7 @@ class ManifestHead(_Part):
     format: Literal[2] = FORMAT
     kind: str
     status: Status = "running"
-    reason: str | None = Field(default=None, description="Why it is not complete; null where it is.")
+    reason: str | None = Field(default=None, description="Why it is not complete; null if it is.")
     process: Process
     created: datetime
 
@@ -227,7 +227,7 @@ class BaseManifest(ManifestHead, Generic[Planned]):
     version: str
     command: list[str]
     environment: Annotated[Environment, AsWritten]
-    variants: list[VariantManifest] = Field(description="What is measured; empty where that follows from the plan.")
+    variants: list[VariantManifest] = Field(description="What is measured; empty if that follows from the plan.")
     plan: Planned
 
 

@@ -19,7 +19,7 @@ EXECUTIONS_FOLDER, PLACEMENTS_FOLDER = "executions", "placements"
 
 
 class JobRecord(SummaryPart):
-    """One of the two jobs for a word. What Spark counts is null where it was not Spark that executed it."""
+    """One of the two jobs for a word. What Spark counts is null if it was not Spark that executed it."""
 
     name: str
     duration_s: float
@@ -33,7 +33,7 @@ class JobRecord(SummaryPart):
     deserialize_s: float | None = None
     read_rows: int | None = Field(default=None, description="Rows that came through the connector, counted one by one.")
     read_bytes: int | None = Field(default=None, description="Bytes of their text.")
-    spark_read_rows: int | None = Field(default=None, description="Spark's own counter; null where the connector fills none.")
+    spark_read_rows: int | None = Field(default=None, description="Spark's own counter; null if the connector fills none.")
     spark_read_bytes: int | None = None
     shuffle_bytes: int | None = None
 
@@ -82,7 +82,7 @@ Execution = CompleteExecution | FailedExecution
 
 
 class NodeShare(SummaryPart):
-    """What a node holds of the data; null where it does not tell."""
+    """What a node holds of the data; null if it does not tell."""
 
     parts: int | None = Field(default=None, description="Regions or token ranges.")
     bytes: int | None = Field(default=None, description="Of its tables, on disk.")
@@ -96,7 +96,7 @@ class Placement(SummaryPart):
     how: Literal["started", "grown"] = Field(
         description="Whether the cluster was loaded with so many nodes, or got them after that."
     )
-    took_s: float | None = Field(default=None, description="Until the new nodes had their share; null where none came.")
+    took_s: float | None = Field(default=None, description="Until the new nodes had their share; null if none came.")
     shares: dict[str, NodeShare] = Field(description="By the address of each node.")
 
 

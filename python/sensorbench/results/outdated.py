@@ -21,7 +21,7 @@ class CurrentVersion(BaseModel):
 
 
 def why_outdated(database: str, version: str) -> str | None:
-    """Why a version of a database is outdated, in words for a report; None where it is current, or nothing is known of the database.
+    """Why a version of a database is outdated, in words for a report; None if it is current, or nothing is known of the database.
 
     Args:
         database: What the server calls itself.

@@ -181,7 +181,7 @@ class Page:
 
 
 def common_how(blocks: Sequence[Block | None]) -> str:
-    """How to read some charts, where all are read alike; nothing where they are not."""
+    """How to read some charts, where all are read alike; nothing if they are not."""
     sentences = {chart.how for chart in _charts(blocks)}
     return sentences.pop() if len(sentences) == 1 else ""
 

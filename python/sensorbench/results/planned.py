@@ -60,7 +60,7 @@ class PlannedComparison(SummaryPart):
         default={}, description="Variants that were not run because they make no sense on this dataset, with why not."
     )
     one_at_a_time: PlannedBlocks | None = Field(
-        default=None, description="How variants are measured one at a time; null where all their servers are up."
+        default=None, description="How variants are measured one at a time; null if all their servers are up."
     )
     data_between_blocks: DataBetweenBlocks | None = Field(
         default=None, description="Where data are kept between the blocks of variants that are measured one at a time."
@@ -71,13 +71,13 @@ class PlannedComparison(SummaryPart):
     )
     budget: Budget | None = Field(default=None, description="What a budget of time was turned into, where there was one.")
     max_load_s: float | None = Field(
-        default=None, description="How long the rows of a variant could take to go in; null where there was no limit."
+        default=None, description="How long the rows of a variant could take to go in; null if there was no limit."
     )
     encodings: list[Annotated[EncodingCost, AsWritten]] = Field(
         default=[], description="What the readings of one sensor take as batches, by encoding, where that was wanted."
     )
     stopped_after: int | None = Field(
-        default=None, description="Repetitions after which a gate had decided, and made no others; null where all were made."
+        default=None, description="Repetitions after which a gate had decided, and made no others; null if all were made."
     )
 
 
@@ -135,14 +135,14 @@ class ClusterChange(SummaryPart):
     title: str
     count: int = Field(description="How many nodes it is about.")
     away_s: float = Field(description="How long the node is away or disturbed, for the kinds that are over after a time.")
-    how: str = Field(description="What stands behind @ in the option; empty where nothing does.")
+    how: str = Field(description="What stands behind @ in the option; empty if nothing does.")
     costs: str = Field(default="", description="What the cluster gives up where all nodes join at once.")
 
 
 class ElasticityWorkload(SummaryPart):
     """The load, and how long the parts of a transition are, in measurements where no unit is said; `executions` request sets are a measurement."""
 
-    requests_per_thread: int = Field(description="Requests of a set that each thread issues.")
+    requests_per_thread: int = Field(description="Requests per thread in each set.")
     threads_per_node: int
     executions: int
     rate_per_node: float | None = Field(description="Requests per second for each node in an open loop; null in a closed loop.")
@@ -157,16 +157,16 @@ class ElasticityWorkload(SummaryPart):
     )
     before: int
     after: int
-    max_s: float = Field(description="How long stability is waited for when the change is done.")
+    max_s: float = Field(description="How long to wait for stability after the change.")
     mix: dict[str, float]
     grows: bool = Field(description="Whether data and load grow with the nodes.")
     copies: int = Field(default=1, description="How often the dataset was loaded at the start, each time under new ids.")
     node_memory_bytes: int | None = Field(
-        default=None, description="Memory of one node at the start; null where it was neither limited nor said."
+        default=None, description="Memory of one node at the start; null if it was neither limited nor said."
     )
     node_idle_bytes: int | None = Field(
         default=None,
-        description="What of that a node takes with its settings before there are any data, so that data have the rest; null where it is not known.",
+        description="What of that a node takes with its settings before there are any data, so that data have the rest; null if it is not known.",
     )
     seed: int
     generators: int = Field(default=1, description="How many load generators shared the requests.")
@@ -211,7 +211,7 @@ class SearchedSetting(SummaryPart):
     high: int | float | None = None
     step: int | float | None = None
     log: bool = False
-    line: str = Field(default="", description="How it is written where it is no line of the server's file.")
+    line: str = Field(default="", description="How it is written where it is not a line of the server's file.")
     unit: str = ""
     durability: bool = Field(default=False, description="It trades durability for speed; the first of its values is the safest.")
 
@@ -226,7 +226,7 @@ class SearchSpace(SummaryPart):
 
 
 class TuneBudget(SummaryPart):
-    """How much the search could take, without the confirmation; null where that was not limited."""
+    """How much the search could take, without the confirmation; null if that was not limited."""
 
     runs: int | None
     time_s: float | None
@@ -245,7 +245,7 @@ class PlannedTune(SummaryPart):
     budget: TuneBudget
     pairs: int = Field(description="Pairs of runs of the confirmation.")
     cluster: list[str] | None = Field(
-        default=None, description="Nodes of a cluster of the user's; null where the lab started the servers."
+        default=None, description="Nodes of a cluster of the user's; null if the lab started the servers."
     )
     hosts: list[str] = Field(
         default=[], description="Hosts that nodes of servers were placed on; none where these were on this machine."
@@ -298,7 +298,7 @@ class PlannedFactors(SummaryPart):
     budget_s: float | None = Field(default=None, description="The time after which nothing is begun; null: there is none.")
     left_out: dict[str, str] = Field(default={}, description="Parts and levels that a budget left out, each with why.")
     cluster: list[str] | None = Field(
-        default=None, description="Nodes of a cluster of the user's; null where the lab started the servers."
+        default=None, description="Nodes of a cluster of the user's; null if the lab started the servers."
     )
 
 
@@ -324,7 +324,7 @@ class SystemOfJob(SummaryPart):
     database: str
     connector: str
     splits: str = Field(description="What a split of a table is.")
-    native_job: str | None = Field(description="How the database does the job itself; null where it cannot.")
+    native_job: str | None = Field(description="How the database does the job itself; null if it cannot.")
     schema_summary: str | None = Field(default=None, description="Null for files.")
     grows: bool = Field(default=False, description="Whether it gets as many nodes as Spark has workers.")
     why_fixed: str | None = Field(default=None, description="Why it does not, where databases grow.")
@@ -375,9 +375,9 @@ class ToolOperation(SummaryPart):
     """An operation of the engine, in the words of the other tool."""
 
     kind: str = Field(description="What the other tool calls it; several operations may be of one kind.")
-    rows: int | None = Field(default=None, description="Rows that it writes; null where rows are counted.")
+    rows: int | None = Field(default=None, description="Rows that it writes; null if rows are counted.")
     partitions: float | None = Field(
-        default=None, description="Partitions that it writes to, on average; null where answers say it, or there are none."
+        default=None, description="Partitions that it writes to, on average; null if answers say it, or there are none."
     )
 
 
@@ -422,7 +422,7 @@ class PlannedCassandraStress(PlannedOfTool):
     profile: str
     weights: dict[str, float] = Field(description="How often each of the profile's operations comes.")
     population: Population = Field(description="The partitions that it is about.")
-    count: int | None = Field(description="How many operations were to be carried out; null where a time was given.")
+    count: int | None = Field(description="How many operations were to be carried out; null if a time was given.")
     duration_s: float | None
     rate_per_s: float | None
     concurrency: int
@@ -440,18 +440,18 @@ class PlannedTsbs(SummaryPart):
 
     phase: Literal["load", "run"]
     use_case: str
-    scale: int = Field(description="How many hosts or trucks there are.")
+    scale: int = Field(description="Number of hosts or trucks.")
     timestamp_start: datetime
-    timestamp_end: datetime = Field(description="The end of the data, which they do not reach.")
+    timestamp_end: datetime = Field(description="End of the data (exclusive).")
     log_interval_s: float
     seed: int
     dataset: str = Field(description="Our name of the data.")
     rows: int = Field(description="Rows of the data: of cpu-only for each host and time, of iot those that arrive.")
     metrics: int = Field(description="Values of all rows.")
     workers: int = Field(description="Batches that are sent, or queries that are executed, at the same time.")
-    batch_size: int | None = Field(default=None, description="Rows of a batch, at most; null where nothing is loaded.")
+    batch_size: int | None = Field(default=None, description="Rows of a batch, at most; null if nothing is loaded.")
     queries: list[str] = Field(default=[], description="Kinds of queries, in the order in which they were executed.")
-    max_queries: int | None = Field(default=None, description="How many queries of each kind; null where something is loaded.")
+    max_queries: int | None = Field(default=None, description="How many queries of each kind; null if something is loaded.")
     max_rps: float | None = Field(
         default=None, description="Queries per second that come whether or not others are answered; null in a closed loop."
     )

@@ -176,7 +176,7 @@ class RunResult(Result[RunManifest]):
         return read_model(path, RequestSums) if is_stored(path) else None
 
     def sampled_operations(self) -> pa.Table | None:
-        """Some of its logged operations: all where the log is there, those of the sample where a bundle has one in its place; None where
+        """Some of its logged operations: all where the log is there, those of the sample where a bundle has one in its place; None if
         nothing was logged. Raises DamagedResultsError.
         """
         path = self.folder / SAMPLED_FILE
@@ -258,7 +258,7 @@ class ComparisonResult(Result[ComparisonManifest]):
         return None if load is None or load.size.total_bytes is None else float(load.size.total_bytes)
 
     def snapshot_bytes(self, variant: str) -> float | None:
-        """What a snapshot of a variant's data takes on disk; None where its server wrote none."""
+        """What a snapshot of a variant's data takes on disk; None if its server wrote none."""
         load = self.loads.get(variant)
         return None if load is None or load.snapshot is None else float(load.snapshot["total_bytes"])
 
@@ -268,17 +268,17 @@ class ComparisonResult(Result[ComparisonManifest]):
         return size / load.readings if size and load and load.readings else None
 
     def largest_partition_bytes(self, variant: str) -> int | None:
-        """The largest partition of any table of a variant; None where the database has none or does not tell."""
+        """The largest partition of any table of a variant; None if the database has none or does not tell."""
         load = self.loads.get(variant)
         return max(load.size.largest_partitions.values(), default=None) if load else None
 
     def access(self, variant: str, operation: str) -> str | None:
-        """How the database of a variant plans to go about an operation: an index, or a scan; None where it does not say."""
+        """How the database of a variant plans to go about an operation: an index, or a scan; None if it does not say."""
         plan = self.plans.get(variant, {}).get(operation)
         return plan.access if plan else None
 
     def server(self, variant: VariantManifest) -> DescribedServer | None:
-        """The server of the lab that a variant is at; None where it is another one."""
+        """The server of the lab that a variant is at; None if it is another one."""
         return self.manifest.environment.get("servers", {}).get(variant.url.partition("?")[0])
 
     def usable_runs(self, variant: str) -> list[RunResult]:
@@ -348,7 +348,7 @@ def read_loads(folder: Path, variants: list[str]) -> dict[str, LoadFigures]:
 
 
 def read_reference(folder: Path) -> pa.Table | None:
-    """The reference answers of a benchmark; None where there are none. Raises DamagedResultsError."""
+    """The reference answers of a benchmark; None if there are none. Raises DamagedResultsError."""
     reference = folder / REFERENCE_FILE
     return read_parquet(reference, _COLUMNS["reference"]) if is_stored(reference) else None
 
@@ -359,7 +359,7 @@ def read_comparison(folder: Path) -> ComparisonResult:
     variants = [variant.id for variant in manifest.variants]
     # Results may come from somebody else: nothing outside of their folder is read.
     if odd := next((variant for variant in variants if "/" in variant or variant in {"", ".", ".."}), None):
-        raise DamagedResultsError(folder / MANIFEST_FILE, f"variants: {odd!r} is no name of a folder")
+        raise DamagedResultsError(folder / MANIFEST_FILE, f"variants: {odd!r} is not a name of a folder")
     runs, left_out = {}, {}
     for variant in variants:
         runs[variant], left_out[variant] = _runs(folder, variant)
@@ -387,7 +387,7 @@ def read_blocks(folder: Path, variant: str) -> list[Block]:
 
 
 def stored_summary(folder: Path, model: type[AnySummary]) -> AnySummary | None:
-    """The summary that was written; None where none is there, a damaged one, or one of an earlier format: it can be computed again from all
+    """The summary that was written; None if none is there, a damaged one, or one of an earlier format: it can be computed again from all
     else.
     """
     try:
@@ -440,7 +440,7 @@ def read_manifest(folder: Path, model: type[Manifest]) -> Manifest:
     path = folder / (MANIFEST_FILE if (folder / MANIFEST_FILE).exists() else SERIES_FILE)
     found, kind, expected = content.get("format", 0), kind_in(content), model.model_fields["kind"].default
     if not isinstance(found, int):
-        raise DamagedResultsError(path, f"format: {found!r} is no number")
+        raise DamagedResultsError(path, f"format: {found!r} is not a number")
     if found > FORMAT:
         raise UsageError(f"{path}: written by a newer version of sensorbench (format {found}); this one reads {FORMAT}")
     if kind != expected:

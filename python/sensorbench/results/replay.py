@@ -67,7 +67,7 @@ class ComparedTemplate(SummaryPart):
     gone_errors: int = Field(description="They failed when recorded, and not in the replay.")
     rows_compared: int = Field(description="Statements that succeeded both times, and of which the trace has the number of rows.")
     rows_differ: int = Field(description="Of these, those with another number of rows.")
-    recorded_p50_s: float | None = Field(description="Median of the recorded durations; null where the trace has none.")
+    recorded_p50_s: float | None = Field(description="Median of the recorded durations; null if the trace has none.")
     recorded_p99_s: float | None
 
 
@@ -89,7 +89,7 @@ class ReplayComparison(SummaryPart):
 
 @dataclass(frozen=True)
 class ReplayResult(Result[ReplayManifest]):
-    """A replay on disk. The run is None where it was not begun, the comparison where the replay was cut short."""
+    """A replay on disk. The run is None if it was not begun, the comparison where the replay was cut short."""
 
     run: RunResult | None
     compared: ReplayComparison | None

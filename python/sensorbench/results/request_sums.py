@@ -10,7 +10,7 @@ REQUEST_SUMS_FILE = "request_sums.json"
 
 class EndedPerSecond(SummaryPart):
     """Operations that ended, by seconds counted from the begin of the change: `before` it those that succeeded; from it on those that succeeded (`ok`)
-    and those that did not (`failed`). `last_failed_s` is the time from the begin of the change to the last failure; null where there was none.
+    and those that did not (`failed`). `last_failed_s` is the time from the begin of the change to the last failure; null if there was none.
     """
 
     begun_at_s: float
@@ -21,7 +21,7 @@ class EndedPerSecond(SummaryPart):
 
 
 class RequestSums(SummaryPart):
-    """The measurements of a run, those of its warm-up included, and what ended in each second; null where nothing changed."""
+    """The measurements of a run, those of its warm-up included, and what ended in each second; null if nothing changed."""
 
     sets: RequestSets
     ended: EndedPerSecond | None

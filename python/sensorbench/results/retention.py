@@ -66,7 +66,7 @@ def write_retention(folder: Path, events: list[RetentionEvent]) -> None:
 
 
 def read_retention(folder: Path) -> list[RetentionEvent] | None:
-    """What was done beside a run; None where its workload has no retention. Raises DamagedResultsError."""
+    """What was done beside a run; None if its workload has no retention. Raises DamagedResultsError."""
     path = folder / RETENTION_FILE
     if not is_stored(path):
         return None

@@ -18,7 +18,7 @@ def parts_with_results(folder: Path) -> dict[str, Path]:
     parts = read_series(folder).plan.parts
     # Results may come from somebody else: nothing outside of their folder is read.
     if odd := next((part for part in parts.values() if Path(part).is_absolute() or ".." in Path(part).parts), None):
-        raise DamagedResultsError(folder / MANIFEST_FILE, f"plan.parts: {odd!r} is no folder of a part")
+        raise DamagedResultsError(folder / MANIFEST_FILE, f"plan.parts: {odd!r} is not a folder of a part")
     return {name: folder / part for name, part in parts.items() if is_stored(folder / part / MANIFEST_FILE)}
 
 

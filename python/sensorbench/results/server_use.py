@@ -14,7 +14,7 @@ _DISK = ("read_bytes", "written_bytes")
 
 class ServerUse(NamedTuple):
     """What servers used at a time of a run: CPUs that were busy on average since the time before, memory, and the bytes that they read
-    from and wrote to their disks per second since then (None where the system does not say).
+    from and wrote to their disks per second since then (None if the system does not say).
     """
 
     time_s: float

@@ -36,7 +36,7 @@ class StallResult:
 
     @property
     def figures(self) -> StallFigures | None:
-        """What each loop measured; None where one answered nothing."""
+        """What each loop measured; None if one answered nothing."""
         record, loops = self.record, {}
         for loop, run in self.runs.items():
             of_operation = run.manifest.measured[0].operations[record.operation] if run.manifest.measured else None
@@ -62,7 +62,7 @@ def stall_folder(folder: Path) -> Path:
 
 
 def read_stall(folder: Path) -> StallResult | None:
-    """The stall of a comparison; None where none was measured to its end. Raises DamagedResultsError."""
+    """The stall of a comparison; None if none was measured to its end. Raises DamagedResultsError."""
     place = stall_folder(folder)
     if not is_stored(place / STALL_FILE):
         return None

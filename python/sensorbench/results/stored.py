@@ -90,7 +90,7 @@ def read_json(path: Path, keys: Iterable[str] = ()) -> dict[str, Any]:
         problem = f"it is not JSON ({error.msg}, line {error.lineno})" if text.strip() else "the file is empty"
         raise DamagedResultsError(path, problem) from None
     if not isinstance(content, dict):
-        raise DamagedResultsError(path, "it is no JSON object")
+        raise DamagedResultsError(path, "it is not a JSON object")
     missing = [key for key in keys if key not in content]
     if missing:
         raise DamagedResultsError(path, f"it has no key {missing[0]!r}")
@@ -179,7 +179,7 @@ class NumberedRows:
         return max((last + 1 for *_, last in self._places), default=0)
 
     def between(self, first: int, end: int) -> pa.Table | None:
-        """The rows whose numbers are at least `first` and below `end`, in the order of the files; None where there is none."""
+        """The rows whose numbers are at least `first` and below `end`, in the order of the files; None if there is none."""
         found = []
         for path, number, lowest, highest in self._places:
             if highest < first or lowest >= end:
@@ -211,7 +211,7 @@ def _opened(path: Path, columns: Collection[str]) -> Iterator[tuple[pq.ParquetFi
 def _not_parquet(path: Path, error: Exception) -> str:
     if not path.stat().st_size:
         return "the file is empty"
-    return f"it is no whole Parquet file ({str(error).splitlines()[0].rstrip('. ')})"
+    return f"it is not a whole Parquet file ({str(error).splitlines()[0].rstrip('. ')})"
 
 
 def read_histogram_log(texts: Iterable[str], path: Path) -> pa.Table:
@@ -219,4 +219,4 @@ def read_histogram_log(texts: Iterable[str], path: Path) -> pa.Table:
     try:
         return pa.Table.from_batches([read_interval_log("".join(texts))])
     except EngineError:
-        raise DamagedResultsError(path, "it is no log of HdrHistograms") from None
+        raise DamagedResultsError(path, "it is not a log of HdrHistograms") from None

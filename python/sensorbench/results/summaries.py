@@ -23,7 +23,7 @@ class Measured:
 
 
 def measured_below(folder: Path) -> list[Measured]:
-    """The works below a folder, it included, by the places of their folders. Raises UsageError where there are none."""
+    """The works below a folder, it included, by the places of their folders. Raises UsageError if there are none."""
     files = sorted(file for file in folder.rglob(SUMMARY_FILE) if EXPERIMENTS_FOLDER not in file.relative_to(folder).parts)
     found = [work for work in map(_work, files) if work.databases]
     if not found:

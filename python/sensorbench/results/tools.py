@@ -14,7 +14,7 @@ RUN_FOLDER = Path("runs") / "001"
 
 @dataclass(frozen=True)
 class ToolResult(Result[Manifest]):
-    """Results on disk; the run is None where it was not begun."""
+    """Results on disk; the run is None if it was not begun."""
 
     run: RunResult | None
 

@@ -26,8 +26,8 @@ class TemplateFigures(_Part):
     statements: int
     share: float = Field(description="Of all statements.")
     errors: int
-    duration_s: Quantiles | None = Field(description="None where the log has no durations.")
-    rows: Quantiles | None = Field(description="Rows of an answer; None where the log does not say.")
+    duration_s: Quantiles | None = Field(description="None if the log has no durations.")
+    rows: Quantiles | None = Field(description="Rows of an answer; None if the log does not say.")
 
 
 class RateBucket(_Part):

@@ -105,7 +105,7 @@ class Check(_Part):
 
     name: CheckName
     verdict: Verdict
-    difference: float | None = Field(description="The largest one that counts; None where nothing could be compared.")
+    difference: float | None = Field(description="The largest one that counts; None if nothing could be compared.")
     why: str
     compared: list[Compared]
 

@@ -59,7 +59,7 @@ class BatchLoader:
     Args:
         targets: the variant's target, once for each writer.
         batches: how rows are handed over.
-        size: returns what the data take in bytes; None where the database does not tell.
+        size: returns what the data take in bytes; None if the database does not tell.
         note: called some times per second with the number of rows that are in; what it raises ends the load.
 
     """
@@ -68,7 +68,7 @@ class BatchLoader:
     batches: WriteBatches
     size: Callable[[], int | None]
     note: Callable[[int], None]
-    # Of the first table: measuring the size before it is no part of the load.
+    # Of the first table: measuring the size before it is not part of the load.
     _start_s: float | None = None
     _rows: int = 0
     _planned_rows: int = 0

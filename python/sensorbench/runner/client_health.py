@@ -166,7 +166,7 @@ def warn_of_generators(caveats: Caveats, all_totals: Iterable[RunTotals], varian
 
 
 def _max_s(values_ns: Iterable[int]) -> float | None:
-    """The greatest of some times, in s; None where there are none."""
+    """The greatest of some times, in s; None if there are none."""
     greatest_ns = max(values_ns, default=None)
     return None if greatest_ns is None else greatest_ns / 1e9
 
@@ -196,7 +196,7 @@ def _hidden(phases: list[PhaseFigures], timer_lag_ns: int) -> list[HiddenWait]:
 
 
 def warn_of_client(caveats: Caveats, facts: ClientHealth, variant: str = "") -> None:
-    """Adds what is to be minded of a client's health; `variant` is empty where there is only one."""
+    """Adds what is to be minded of a client's health; `variant` is empty if there is only one."""
     if facts.client_bound:
         caveats.add(
             "client-bound",
@@ -215,7 +215,7 @@ def warn_of_client(caveats: Caveats, facts: ClientHealth, variant: str = "") -> 
         caveats.add(
             "errors",
             f"{facts.errors:,} operations failed; the first: {facts.error_kinds[0].first_message}",
-            "Mend the cause; figures are of the other operations only.",
+            "Fix the cause; figures are of the other operations only.",
             variant,
         )
     if facts.timeouts:
@@ -255,7 +255,7 @@ def _add_failed(caveats: Caveats, result: ComparisonResult) -> None:
     """Variants that were left out of work that went on without them."""
     for variant, failure in result.failures.items():
         text = f"It failed at {failure.step}: {failure.cause}."
-        caveats.add("failed", text, "Go on with --resume when the cause is mended.", variant)
+        caveats.add("failed", text, "Go on with --resume when the cause is fixed.", variant)
 
 
 def _add_general(caveats: Caveats, result: ComparisonResult) -> None:

@@ -54,7 +54,7 @@ class Comparison:
     max_load_s: float | None = None
     # The readings of one sensor are encoded as batches, too, by each encoding.
     encodings: bool = False
-    # The part of a study that it is; empty where there is but one comparison.
+    # The part of a study that it is; empty if there is but one comparison.
     part: str = ""
     # Outdated versions of databases are ranked against current ones.
     include_outdated: bool = False

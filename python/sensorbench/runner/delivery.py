@@ -178,7 +178,7 @@ def planned_delivery(
     candidates: "Mapping[str, pa.ChunkedArray]",
     times: Mapping[str, PlannedNumber],
 ) -> PlannedDelivery | None:
-    """How the writes of one operation deliver their readings; None where they come as they are.
+    """How the writes of one operation deliver their readings; None if they come as they are.
 
     Args:
         delivery: what is wanted.
@@ -215,12 +215,12 @@ def _churn(
     ]
     if churn.parameter not in integers:
         raise UsageError(
-            f"workload.delivery.churn.parameter: {churn.parameter!r} is no integer that identifies a series of {name}; "
+            f"workload.delivery.churn.parameter: {churn.parameter!r} is not an integer that identifies a series of {name}; "
             f"expected {' or '.join(integers) or 'an operation that has one'}"
         )
     if operation.time not in times:
         raise UsageError(
-            f"workload.delivery.churn: the times of {name} are no numbers that are used once each, so that they have no periods"
+            f"workload.delivery.churn: the times of {name} are not numbers that are used once each, so that they have no periods"
         )
     import pyarrow.compute as pc
 
@@ -258,7 +258,7 @@ def with_bursts(pace: Pace | None, burst: BurstKeys | None, duration_s: float | 
 
 
 def check_bursts(burst: BurstKeys, *, has_rate: bool, duration_s: float | None) -> None:
-    """Raises ValueError where bursts cannot be: they multiply a constant rate, for a time."""
+    """Raises ValueError if bursts cannot be: they multiply a constant rate, for a time."""
     if not has_rate or duration_s is None:
         raise ValueError(
             "delivery.burst: expected schedule.rate (one rate of an open loop) and duration, which bursts are made of"

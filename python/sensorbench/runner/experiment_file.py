@@ -40,7 +40,7 @@ class ExperimentFile(toml_file.FileModel):
     """An experiment file."""
 
     title: str = Field(default="", description="Headline of the report; the file's name if not given.")
-    dataset: str = Field(description="A dataset's name, its folder, or a mapping file.")
+    dataset: str = Field(description="Name of a dataset, its folder, or a mapping file.")
     scale: float = Field(default=1.0, gt=0, le=1, description="Share of the dataset that is used, above 0 and at most 1.")
     dataset_seed: int = Field(default=DEFAULT_SEED, description="Seed of a generated dataset.")
     operations: str = Field(default="sensors", description="A shipped operation set, or a file.")

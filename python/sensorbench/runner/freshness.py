@@ -43,7 +43,7 @@ class Freshness(toml_file.FileModel):
         """How many markers a run has at the most.
 
         Args:
-            phases_s: how long it takes; None where only its operations tell.
+            phases_s: how long it takes; None if only its operations tell.
 
         """
         return min(_MAX_MARKERS, math.ceil(phases_s * self.rate) + 1) if phases_s is not None else _MAX_MARKERS
@@ -66,7 +66,7 @@ def marker_rows(
         place: where their times lie among those of the load.
 
     Raises:
-        UsageError: where the time of the write is no such number, or its steps leave no room between them.
+        UsageError: if the time of the write is no such number, or its steps leave no room between them.
 
     """
     import pyarrow as pa

@@ -29,7 +29,7 @@ def _checked_or_none(value: object) -> object:
     if value == 0:
         return "0"
     if isinstance(value, int):
-        raise ValueError('expected a length of time such as "10s", or "0" for none; it is no number of operations any more')
+        raise ValueError('expected a length of time such as "10s", or "0" for none; it is not a number of operations any more')
     return value if value == "0" else _checked(value)
 
 

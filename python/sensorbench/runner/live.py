@@ -24,7 +24,7 @@ class _Message(BaseModel):
 
 
 class IntervalPoint(_Message):
-    """What became of one kind of operation in an interval; times in s, None where no operation ended that has one."""
+    """What became of one kind of operation in an interval; times in s, None if no operation ended that has one."""
 
     time_s: float
     length_s: float
@@ -65,7 +65,7 @@ class RunBegin(_Message):
 
 
 class RunProgress(_Message):
-    """What was recorded since the message before; counts of the run until now, None where nobody can say them any more."""
+    """What was recorded since the message before; counts of the run until now, None if nobody can say them any more."""
 
     kind: Literal["progress"] = "progress"
     run: str
@@ -171,7 +171,7 @@ class LiveRun:
             intervals: rows of the table `intervals`.
             resources: rows of the table `resources`.
             events: times in ns on the clock of the run, and names.
-            now_ns: time on that clock, where the last interval may end early; None where it is not known.
+            now_ns: time on that clock, where the last interval may end early; None if it is not known.
             dropped: arrivals that were dropped until now.
             waiting: operations in flight.
 
@@ -237,12 +237,12 @@ def published_to(feed: LiveFeed) -> Iterator[None]:
 
 
 def current_feed() -> LiveFeed | None:
-    """The feed that runs of this context are published to; None where nobody follows them."""
+    """The feed that runs of this context are published to; None if nobody follows them."""
     return _FEED.get()
 
 
 def live_run(folder: Path, manifest: RunManifest) -> LiveRun | None:
-    """What publishes a run that begins now; None where nobody follows it."""
+    """What publishes a run that begins now; None if nobody follows it."""
     feed = current_feed()
     return None if feed is None else LiveRun(feed, folder, manifest)
 

@@ -37,7 +37,7 @@ class MemoryWatch:
             self.read()
 
     def report(self) -> LoadMemory | None:
-        """What was read; None where nothing was."""
+        """What was read; None if nothing was."""
         if not self.read_bytes:
             return None
         before, *_, end = [self.read_bytes[0], *self.read_bytes]

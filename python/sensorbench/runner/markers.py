@@ -25,7 +25,7 @@ def watch_markers(
         run: number of the run, from 0.
 
     Raises:
-        UsageError: where no markers can be made.
+        UsageError: if no markers can be made.
 
     """
     workload = variant.workload(comparison.workload)

@@ -12,7 +12,7 @@ from sensorbench.runner.variants import TargetSpec, parse_target
 @dataclass(frozen=True)
 class OwnedNamespace:
     """A namespace that sensorbench created. `name`: as in the URL's option, or the path of an embedded database; `created` and `folder` are
-    None where an earlier version created it, which noted neither; `bytes` is None where the database does not say.
+    None if an earlier version created it, which noted neither; `bytes` is None if the database does not say.
     """
 
     name: str

@@ -29,7 +29,7 @@ def keeps_on_disk(variant: Variant) -> bool:
 
 
 def check_can_stop(variants: list[Variant]) -> None:
-    """Raises UsageError where no server of a comparison can be stopped, so that nothing would be measured one at a time."""
+    """Raises UsageError if no server of a comparison can be stopped, so that nothing would be measured one at a time."""
     if all(server_kind(variant) == "kept up" for variant in variants):
         named = ", ".join(dict.fromkeys(variant.target.label for variant in variants))
         example = variants[0].target.database.name
@@ -81,7 +81,7 @@ class SeparateServers:
 
     @contextmanager
     def up(self, variant: Variant) -> Iterator[RunningServer]:
-        """The server of a variant, up; it is stopped when its block is over. Raises FailedError where it does not start."""
+        """The server of a variant, up; it is stopped when its block is over. Raises FailedError if it does not start."""
         kind = server_kind(variant)
         if kind != "started":
             own = self.standing.instances.get(variant.target.server)

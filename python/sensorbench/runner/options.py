@@ -33,8 +33,8 @@ class RepetitionOptions(OptionModel):
 class RateOptions(OptionModel):
     """How requests of a study come: as the study has it where nothing is said."""
 
-    concurrency: int | None = option(None, "Requests in flight; with --rate, at most.", ge=1)
-    rate: Rate | None = option(None, "Requests per second that come whether or not others are answered (an open loop).")
+    concurrency: int | None = option(None, "Requests in flight; with --rate, the maximum.", ge=1)
+    rate: Rate | None = option(None, "Open loop at this rate: requests per second, whether or not earlier ones are answered.")
 
 
 class SweepOptions(OptionModel):
@@ -42,8 +42,8 @@ class SweepOptions(OptionModel):
 
     sweeps: Annotated[dict[str, list[str]], parsed(parse_sweeps, of=list)] = option(
         [],
-        "Compare values of a target's option or of a schema's parameter: consistency=one,quorum. May be given several times; all choices are compared. "
-        "batch_rows, writers and write_rate have rows loaded in batches: batch_rows=1000,recommended; batch_rows or writers alone have default levels.",
+        "Compare values of a target option or a schema parameter: consistency=one,quorum. May be given several times; all combinations are compared. "
+        "batch_rows, writers and write_rate load rows in batches: batch_rows=1000,recommended; batch_rows or writers without values use default levels.",
         "--sweep",
         several=True,
     )
@@ -58,7 +58,7 @@ class HostOptions(OptionModel):
 
     hosts: str | None = option(
         None,
-        "Hosts that get the nodes of each server that is started, round robin: hosts.toml, ssh://a,ssh://b or local:3. Without it, they are on this machine.",
+        "Hosts for the nodes of each server that the lab starts, round robin: hosts.toml, ssh://a,ssh://b or local:3. Without it, they run on this machine.",
     )
 
 
@@ -67,8 +67,8 @@ class ServerMemoryOptions(OptionModel):
 
     server_memory: Annotated[int | None, parsed(_size)] = option(
         None,
-        "Memory of each server that is started, all its nodes together: 2G. Its caches and heap are sized to it, and it is kept to it "
-        "where this machine permits that. Nodes that join bring as much as each has.",
+        "Memory of each server that the lab starts, all its nodes together: 2G. Caches and heap are sized to it, and the limit is enforced "
+        "if this machine permits that. A node that joins gets as much as each of the others.",
     )
 
 
@@ -76,7 +76,7 @@ class ServerOptions(ServerMemoryOptions):
     """What each server of a comparison may use."""
 
     server_cpus: int | None = option(
-        None, "CPUs of each server that is started; the client keeps to the others. Half of them if not given.", ge=1
+        None, "CPUs for each server that the lab starts; the client uses the others. Half of them if not given.", ge=1
     )
 
     @property
@@ -98,21 +98,21 @@ class BlockOptions(OptionModel):
 
     one_at_a_time: bool = option(
         False,
-        "Keep the server of one variant up at a time: each is started for a block of repetitions, and stopped. Blocks are interleaved.",
+        "Run the server of one variant at a time: each is started for a block of repetitions, and then stopped. Blocks are interleaved.",
     )
     repetitions_per_block: int | None = option(
         None,
-        "With --one-at-a-time, repetitions from a start of a server until it is stopped: 1 if not given. Verdicts need three blocks.",
+        "With --one-at-a-time: repetitions per start of a server; 1 if not given. Verdicts need three blocks.",
         ge=1,
     )
     disk_reserve: Annotated[int | None, parsed(_reserve)] = option(
         None,
-        "With --one-at-a-time, disk that stays free: 2G if not given. Where the data of all variants leave less, each block loads again.",
+        "With --one-at-a-time: disk space to keep free; 2G if not given. If the data of all variants leave less, each block loads again.",
     )
 
     @property
     def blocks(self) -> PlannedBlocks | None:
-        """What was chosen; None where all servers are up. Raises UsageError for options that have no meaning then."""
+        """What was chosen; None if all servers are up. Raises UsageError for options that have no meaning then."""
         return self.over(one_at_a_time=False, repetitions_per_block=None, disk_reserve=None)
 
     def over(self, *, one_at_a_time: bool, repetitions_per_block: int | None, disk_reserve: int | None) -> PlannedBlocks | None:
@@ -135,7 +135,7 @@ class RankingOptions(OptionModel):
 
     include_outdated: bool = option(
         False,
-        "Rank outdated versions of databases with current ones. Without this, they are ranked only where no version is current.",
+        "Rank outdated versions of databases against current ones. Without it, they are ranked only if no version is current.",
     )
 
 
@@ -156,5 +156,5 @@ class ClusterOptions(OptionModel):
 
     cluster: Path | None = option(
         None,
-        "A cluster of yours instead of one of the lab's: a file that says how its nodes are set and restarted, docs/how-to/cluster.md.",
+        "Your own cluster instead of one of the lab's: a file that says how to configure and restart its nodes (docs/how-to/cluster.md).",
     )

@@ -1,5 +1,5 @@
-"""Filling is prepared before it is loaded: each fill query is run once, sorted, encoded and kept as Arrow, so that no query
-of ours competes with the database while it loads.
+"""Rows are prepared before they are loaded: each load query is run once, and its rows are sorted, encoded and kept as Arrow, so that no query of
+ours competes with the database while it loads.
 """
 
 import hashlib
@@ -10,7 +10,7 @@ import re
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
@@ -22,7 +22,7 @@ from sensorbench._engine import batch_rows
 from sensorbench.dataset import ARTICLES, Dataset
 from sensorbench.errors import UsageError
 from sensorbench.paths import cache_folder
-from sensorbench.progress import ProgressReporter, Task
+from sensorbench.progress import ProgressReporter
 from sensorbench.results.files import write_text
 from sensorbench.runner.generators.load_part import Shift
 from sensorbench.schemas import Schema
@@ -33,7 +33,11 @@ from sensorbench.schemas.types import ValueType, canonical_columns
 FORMAT = 3
 ROWS_A_BATCH = 65_536
 SECONDS_BETWEEN_LOOKS = 0.5
+# More tables than this are reported together: a line for each would hide what else is printed.
+MOST_REPORTED_ALONE = 10
 _log = logging.getLogger(__name__)
+# Takes which share of the rows is there, and how many rows that are in words.
+Advance = Callable[[float, str], None]
 # Articles are as long as thousands of readings.
 ARTICLES_A_BATCH = 256
 # What files of prepared tables are called; the number is that of the process that did not finish one.
@@ -72,23 +76,57 @@ def prepare_tables(
     reporter: ProgressReporter,
 ) -> list[PreparedTable]:
     """Every table of a schema; those that were prepared before are used again."""
+    name, start_s = f"preparing {schema.database}/{schema.name}", time.monotonic()
     rows_a_batch = ARTICLES_A_BATCH if ARTICLES in dataset.describe().relations else ROWS_A_BATCH
-    tables = []
-    for load_query in schema.load_queries():
-        file = cache_folder("prepared") / f"{_fingerprint(dataset, load_query)}.arrows"
-        facts = file.with_suffix(".json")
-        if not facts.exists():
-            with reporter.task(f"preparing {schema.database}/{schema.name} {load_query.name}", total=100.0) as task:
-                _log.info("%s: %s", load_query.name, " ".join(load_query.query.split()))
-                start_s = time.monotonic()
-                rows, missing = _write(file, load_query, workbench, schema, rows_a_batch, task)
-                prepare_s = time.monotonic() - start_s
-                task.end(f"{rows:,} rows in {prepare_s:.1f} s")
-            write_text(facts, json.dumps({"rows": rows, "prepare_s": prepare_s, "missing": missing}))
-        known = json.loads(facts.read_text(encoding="utf-8"))
-        size = file.stat().st_size
-        tables.append(PreparedTable(load_query.table, file, known["rows"], size, known["prepare_s"], missing=known["missing"]))
-    return tables
+    load_queries = schema.load_queries()
+    files = {_rows_file(dataset, load_query): load_query for load_query in load_queries}
+    new = [load_query for file, load_query in files.items() if not _facts_file(file).exists()]
+
+    def prepare(load_query: LoadQuery, advance: Advance) -> PreparedTable:
+        return _prepare(dataset, schema, load_query, workbench, rows_a_batch, advance)
+
+    if len(new) > MOST_REPORTED_ALONE:
+        with reporter.task(name, total=float(len(new))) as task:
+            for place, load_query in enumerate(new):
+                prepare(load_query, lambda share, _, place=place, table=load_query.name: task.advance_to(place + share, table))
+            task.end(f"{len(new)} tables in {time.monotonic() - start_s:.1f} s")
+    else:
+        for load_query in new:
+            with reporter.task(f"{name} {load_query.name}", total=1.0) as task:
+                table = prepare(load_query, task.advance_to)
+                task.end(f"{table.rows:,} rows in {table.prepare_s:.1f} s")
+    return [_prepared(load_query.table, _rows_file(dataset, load_query)) for load_query in load_queries]
+
+
+def _prepare(
+    dataset: Dataset,
+    schema: Schema,
+    load_query: LoadQuery,
+    workbench: duckdb.DuckDBPyConnection,
+    rows_a_batch: int,
+    advance: Advance,
+) -> PreparedTable:
+    """Writes the rows of a load query into the cache."""
+    _log.info("%s: %s", load_query.name, " ".join(load_query.query.split()))
+    file, start_s = _rows_file(dataset, load_query), time.monotonic()
+    rows, missing = _write(file, load_query, workbench, schema, rows_a_batch, advance)
+    facts = {"rows": rows, "prepare_s": time.monotonic() - start_s, "missing": missing}
+    write_text(_facts_file(file), json.dumps(facts))
+    return _prepared(load_query.table, file)
+
+
+def _prepared(table: str, file: Path) -> PreparedTable:
+    """Rows that were prepared, as the file next to them describes them."""
+    known = json.loads(_facts_file(file).read_text(encoding="utf-8"))
+    return PreparedTable(table, file, known["rows"], file.stat().st_size, known["prepare_s"], missing=known["missing"])
+
+
+def _rows_file(dataset: Dataset, load_query: LoadQuery) -> Path:
+    return cache_folder("prepared") / f"{_fingerprint(dataset, load_query)}.arrows"
+
+
+def _facts_file(file: Path) -> Path:
+    return file.with_suffix(".json")
 
 
 def cached_tables() -> dict[Path, int]:
@@ -103,14 +141,14 @@ def _fingerprint(dataset: Dataset, load_query: LoadQuery) -> str:
 
 
 def _write(
-    file: Path, load_query: LoadQuery, workbench: duckdb.DuckDBPyConnection, schema: Schema, rows_a_batch: int, task: Task
+    file: Path, load_query: LoadQuery, workbench: duckdb.DuckDBPyConnection, schema: Schema, rows_a_batch: int, advance: Advance
 ) -> tuple[int, dict[str, int]]:
     """Writes the rows of a load query. Returns how many there are, and how many have no value in a column."""
     unfinished = file.with_suffix(f".{os.getpid()}.unfinished")
     missing: Counter[str] = Counter()
     connection = workbench.cursor()
     try:
-        with _Watch(connection, task) as watch:
+        with _Watch(connection, advance) as watch:
             reader = _rows(load_query, connection, rows_a_batch)
             options = pa.ipc.IpcWriteOptions(compression="lz4")
             with pa.OSFile(str(unfinished), "wb") as sink, pa.ipc.new_stream(sink, reader.schema, options=options) as writer:
@@ -132,11 +170,11 @@ def _write(
 class _Watch:
     """Shows how far a query is, and how many of its rows have come, while another thread executes it."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, task: Task) -> None:
+    def __init__(self, connection: duckdb.DuckDBPyConnection, advance: Advance) -> None:
         # DuckDB knows how far it is only if it is to show that; we show it.
         connection.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
         self.rows = 0
-        self._connection, self._task = connection, task
+        self._connection, self._advance = connection, advance
         self._is_over = threading.Event()
         self._thread = threading.Thread(target=self._show, daemon=True)
 
@@ -151,12 +189,12 @@ class _Watch:
     def _show(self) -> None:
         while not self._is_over.wait(SECONDS_BETWEEN_LOOKS):
             # It is below 0 while nothing is known.
-            percent = max(0.0, self._connection.query_progress())
-            self._task.advance_to(percent, f"{self.rows:,} rows" if self.rows else "")
+            share = max(0.0, self._connection.query_progress()) / 100.0
+            self._advance(share, f"{self.rows:,} rows" if self.rows else "")
 
 
 def _rows(load_query: LoadQuery, connection: duckdb.DuckDBPyConnection, rows_a_batch: int) -> pa.RecordBatchReader:
-    """The rows of a fill, sorted and encoded."""
+    """The rows of a load query, sorted and encoded."""
     relation = connection.sql(load_query.query)
     columns = canonical_columns(relation)
     if load_query.order:

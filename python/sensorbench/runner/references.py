@@ -43,7 +43,7 @@ def _columns(reference: str, operation: Operation, workbench: duckdb.DuckDBPyCon
     used = workbench.extract_statements(reference)[0].named_parameters
     unknown = sorted(used - operation.parameters.keys())
     if unknown:
-        raise ValueError(f"${unknown[0]} is no parameter of the operation; expected one of {', '.join(operation.parameters)}")
+        raise ValueError(f"${unknown[0]} is not a parameter of the operation; expected one of {', '.join(operation.parameters)}")
     given = {name: _EXAMPLES[operation.parameters[name]] for name in used}
     workbench.execute(f"DESCRIBE {reference}", given or None)
     return [(name, canonical_type(name, str(found))) for name, found, *_ in workbench.fetchall()]

@@ -59,7 +59,7 @@ class Retention(toml_file.FileModel):
         if self.rollup is not None:
             interval = microseconds(self.rollup.interval)
             if interval > microseconds("1d") or microseconds("1d") % interval:
-                raise ValueError(f"rollup.interval: a day is no multiple of {self.rollup.interval}; expected one such as 1h")
+                raise ValueError(f"rollup.interval: a day is not a multiple of {self.rollup.interval}; expected one such as 1h")
             for name, length in (("keep", keep), ("every", every), ("rollup.lookback", self.lookback_us)):
                 if length % interval:
                     raise ValueError(f"{name}: expected a multiple of rollup.interval, {self.rollup.interval}")
@@ -123,7 +123,7 @@ class AcceleratedTime:
         return self._start_us + math.floor(self._step_us * self._pace * operations)
 
     def next_action(self, operations: int) -> RetentionAction | None:
-        """The action that has to be done when so many operations have started; None where there is none. Of several, which came while another one
+        """The action that has to be done when so many operations have started; None if there is none. Of several, which came while another one
         went on, the last one does what all of them would.
         """
         time_us = self._floor(self.now_us(operations))

@@ -79,7 +79,7 @@ class RetentionWatch:
     """Does what retention brings while a run goes on. The thread writes no file: it keeps events, which are taken at the end."""
 
     def __init__(self, stream: RetainedStream) -> None:
-        """Executes what the schema has before the run. Raises FailedError where that fails."""
+        """Executes what the schema has before the run. Raises FailedError if that fails."""
         self._stream = stream
         self._events: list[RetentionEvent] = []
         self._operations = 0
@@ -109,7 +109,7 @@ class RetentionWatch:
             is_complete: whether it came to its end; else there is no last action.
 
         Raises:
-            EngineError: where the database cannot be made to show what it acknowledged.
+            EngineError: if the database cannot be made to show what it acknowledged.
 
         """
         self.close()

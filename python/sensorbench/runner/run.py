@@ -101,7 +101,7 @@ class LostServerDetector:
 
 
 def lost_generators(totals: RunTotals) -> str:
-    """Which load generators were lost, how, and what is not known of their operations; empty where none was."""
+    """Which load generators were lost, how, and what is not known of their operations; empty if none was."""
     return "; ".join(
         f"{generator.lost}; at least {generator.unknown:,} operations that it had started are unknown"
         for generator in totals.generators
@@ -186,7 +186,7 @@ def run_to_end(
     tables: Sequence[pa.RecordBatchReader] = (),
     on_segment: "Callable[[Run, Segment], None]" = _nothing,
 ) -> tuple[Run, RunTotals]:
-    """Runs a plan that is no measurement of its own, or a very short one: nothing is watched or written. What was recorded is given to
+    """Runs a plan that is not a measurement of its own, or a very short one: nothing is watched or written. What was recorded is given to
     `on_segment` piece by piece. Returns the run, which is over, and what was counted.
     """
     run = target.run(as_json(plan), tables)

@@ -124,7 +124,7 @@ def _configured(target: TargetSpec, cluster: UserCluster, reporter: ProgressRepo
 
 @contextmanager
 def borrowed_cluster(target: TargetSpec, reporter: ProgressReporter) -> Iterator[Servers]:
-    """Has a cluster of the user's for a benchmark that sets it many times, and puts it back at the end; nothing where the lab starts the servers."""
+    """Has a cluster of the user's for a benchmark that sets it many times, and puts it back at the end; nothing if the lab starts the servers."""
     if target.cluster is None:
         yield Servers({})
         return
@@ -133,7 +133,7 @@ def borrowed_cluster(target: TargetSpec, reporter: ProgressReporter) -> Iterator
 
 
 def addresses_of(target: TargetSpec) -> list[str] | None:
-    """The nodes of a cluster of the user's; None where servers are the lab's."""
+    """The nodes of a cluster of the user's; None if servers are the lab's."""
     return target.cluster.addresses if target.cluster else None
 
 
@@ -167,7 +167,7 @@ def spec_of(target: TargetSpec, cpus: "ServerCpus", resources: ServerResources) 
 
 @dataclass(frozen=True)
 class ServerCpus:
-    """The CPUs that the client keeps to while servers that were started share the others; None where nothing is divided."""
+    """The CPUs that the client keeps to while servers that were started share the others; None if nothing is divided."""
 
     of_client: list[int] | None
     of_servers: list[int] | None
@@ -184,7 +184,7 @@ class ServerCpus:
 
 
 def check_memory(specs: Mapping[str, lab.ServerSpec]) -> None:
-    """Raises UsageError where servers would not fit into the memory of this machine, even without data. Hosts say that of their own nodes."""
+    """Raises UsageError if servers would not fit into the memory of this machine, even without data. Hosts say that of their own nodes."""
     here = {server: spec for server, spec in specs.items() if spec.hosts is None}
     needed = {server: of_server for server, spec in here.items() if (of_server := lab.min_memory(spec)) is not None}
     room = psutil.virtual_memory().available - min_available()
@@ -210,7 +210,7 @@ def _check_answers(variants: list[Variant]) -> None:
 
 
 def check_resources(resources: ServerResources, targets: Iterable[TargetSpec]) -> None:
-    """Raises UsageError where a target cannot be given resources, because it is not a server that the lab starts for this work."""
+    """Raises UsageError if a target cannot be given resources, because it is not a server that the lab starts for this work."""
     flag = "--server-memory" if resources.memory_bytes else "--server-cpus"
     for target in targets if resources != ServerResources() else ():
         if target.hosts is not None and resources.cpus is not None:

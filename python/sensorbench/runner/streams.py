@@ -23,14 +23,14 @@ def streamed_writes(operations: Operations, names: list[str]) -> list[str]:
 
 
 def marker_write(comparison: Comparison) -> str | None:
-    """The write that markers are made by: the first one of the mix that can be read again, else the first one that there is; None where there is none."""
+    """The write that markers are made by: the first one of the mix that can be read again, else the first one that there is; None if there is none."""
     known = streamed_writes(comparison.operations, list(comparison.operations.operation))
     in_the_mix = [name for name in known if name in comparison.workload.mix]
     return next(iter([*in_the_mix, *known]), None)
 
 
 def check_stream(comparison: Comparison) -> None:
-    """Raises UsageError where readings cannot be delivered, accounted for or marked as the workload wants it."""
+    """Raises UsageError if readings cannot be delivered, accounted for or marked as the workload wants it."""
     workload, operations = comparison.workload, comparison.operations
     if workload.delivery is not None:
         writes = streamed_writes(operations, list(workload.mix))
@@ -59,7 +59,7 @@ def check_stream(comparison: Comparison) -> None:
 
 
 def retained_write(comparison: Comparison) -> str:
-    """The write whose readings expire. Raises UsageError where it is not one."""
+    """The write whose readings expire. Raises UsageError if it is not one."""
     writes = streamed_writes(comparison.operations, planned_operations(comparison.operations, comparison.workload))
     if len(writes) != 1:
         raise UsageError(
@@ -73,7 +73,7 @@ def accelerated(comparison: Comparison) -> Comparison:
     """The comparison with times of readings that go on as fast as its retention wants; as it was where it wants none.
 
     Raises:
-        UsageError: where the times of the write cannot be set.
+        UsageError: if the times of the write cannot be set.
 
     """
     retention, operations = comparison.workload.retention, comparison.operations
@@ -90,7 +90,7 @@ def accelerated(comparison: Comparison) -> Comparison:
     ]
     if not found:
         raise UsageError(
-            f"workload.retention: the times of {retained_write(comparison)} are no numbers that all series have in common and that are used once "
+            f"workload.retention: the times of {retained_write(comparison)} are not numbers that all series have in common and that are used once "
             "each, so that they cannot go on faster"
         )
     ((name, source),) = found
@@ -101,10 +101,10 @@ def accelerated(comparison: Comparison) -> Comparison:
 
 
 def checked_time_to_live_s(comparison: Comparison, variant: Variant) -> int | None:
-    """How long after their write readings of a variant expire, in whole s; None where their own time counts.
+    """How long after their write readings of a variant expire, in whole s; None if their own time counts.
 
     Raises:
-        UsageError: where it is not known how long a run takes, or where that is too short.
+        UsageError: if it is not known how long a run takes, or where that is too short.
 
     """
     retention, declared, workload = comparison.workload.retention, variant.schema.file.retention, comparison.workload
@@ -128,7 +128,7 @@ def checked_retention(comparison: Comparison, variant: Variant) -> list[DriverSt
     """The statements by which readings of a variant expire; none where the workload has no retention, or the variant is only loaded.
 
     Raises:
-        UsageError: where the schema has none, or none that does what the workload wants.
+        UsageError: if the schema has none, or none that does what the workload wants.
 
     """
     retention = comparison.workload.retention
@@ -153,7 +153,7 @@ def checked_retention(comparison: Comparison, variant: Variant) -> list[DriverSt
     for name, length in (("keep", retention.keep), ("every", retention.every)):
         if microseconds(length) % statements.unit_us:
             raise UsageError(
-                f"workload.retention.{name}: readings of {variant.id} expire by {declared.unit}, of which {length} is no multiple"
+                f"workload.retention.{name}: readings of {variant.id} expire by {declared.unit}, of which {length} is not a multiple"
             )
     if retention.rollup is not None and statements.interval_us not in {None, microseconds(retention.rollup.interval)}:
         raise UsageError(

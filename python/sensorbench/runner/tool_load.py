@@ -39,7 +39,7 @@ def load_by_tool(variant: Variant, target: Target, tables: list[PreparedTable], 
         guard: ends it where the memory would be full.
 
     Raises:
-        FailedError: where a tool does not take all rows and the variant may not lose any, or the server is none of the lab's.
+        FailedError: if a tool does not take all rows and the variant may not lose any, or the server is none of the lab's.
 
     """
     tool = lab.require_tool(variant.target.database.name, variant.target.loader)

@@ -69,7 +69,7 @@ def _on_its_dataset(comparison: Comparison, workbench: duckdb.DuckDBPyConnection
 
 
 def _check_relations(comparison: Comparison) -> None:
-    """A dataset of logs is no dataset of sensors."""
+    """A dataset of logs is not a dataset of sensors."""
     known = comparison.dataset.describe().relations
     missing = [name for name in comparison.operations.relations if name not in known]
     if missing:

@@ -354,7 +354,7 @@ def placed_on(target: TargetSpec, hosts: str | None) -> TargetSpec:
 
 
 def require_on(target: TargetSpec, hosts: str | None) -> TargetSpec:
-    """The same, where hosts are named for nodes alone. Raises UsageError where the target's nodes cannot be there."""
+    """The same, where hosts are named for nodes alone. Raises UsageError if the target's nodes cannot be there."""
     if hosts is None:
         return target
     if target.place != "started":

@@ -16,7 +16,7 @@ def lab_takes(target: TargetSpec, schema: Schema) -> bool:
 
 
 def check_version(variant: Variant, target: _engine.Target) -> None:
-    """Raises UsageError where what answers at a target is of a version before the one that the schema needs."""
+    """Raises UsageError if what answers at a target is of a version before the one that the schema needs."""
     needed = variant.schema.file.min_version
     if needed is None:
         return

@@ -33,7 +33,7 @@ class DefaultLevels:
         key: one of `WITH_DEFAULT_LEVELS`.
         levels: in rising order.
         basis: what they rest on, in a sentence.
-        source: the address of the recommendation; None where there is none.
+        source: the address of the recommendation; None if there is none.
 
     """
 
@@ -71,7 +71,7 @@ def chosen_batches(spec: "VariantSpec", key: str, text: str) -> tuple[WriteBatch
         text: a number above zero, or `recommended`.
 
     Raises:
-        UsageError: for what is no number, and where no recommendation is known.
+        UsageError: for what is not a number, and where no recommendation is known.
 
     """
     known = _known_of(spec)
@@ -136,7 +136,7 @@ def _recommended(spec: "VariantSpec", key: str, known: RecommendedBatches | None
 
 
 def why_one_writer(target: "TargetSpec", schema: "Schema") -> str | None:
-    """Why a database is loaded by one writer at a time with a schema; None where several can load it."""
+    """Why a database is loaded by one writer at a time with a schema; None if several can load it."""
     if target.database.embedded:
         return "the process that loads owns its database"
     options = [f"{name}={value}" for name, value in target.url_options.items()]
@@ -144,7 +144,7 @@ def why_one_writer(target: "TargetSpec", schema: "Schema") -> str | None:
 
 
 def check_batches(spec: "VariantSpec") -> None:
-    """Raises UsageError where a variant cannot be loaded in the batches that it has."""
+    """Raises UsageError if a variant cannot be loaded in the batches that it has."""
     if spec.batches is None:
         return
     target, writers = spec.target, spec.batches.writers

@@ -33,7 +33,7 @@ class Explain(FileModel):
     rules: list[AccessRule] = Field(alias="access")
 
     def access(self, text: str) -> str | None:
-        """The access path in a few words: an index, or `scan` for all rows; None where the text does not say."""
+        """The access path in a few words: an index, or `scan` for all rows; None if the text does not say."""
         for rule in self.rules:
             if found := rule.pattern.search(text):
                 return rule.access.format_map(found.groupdict())

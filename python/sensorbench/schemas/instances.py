@@ -13,7 +13,7 @@ from sensorbench.schemas.types import canonical_columns
 if TYPE_CHECKING:
     import duckdb
 
-# Columns of a parameter source of instances that are no parameters: the instance's name, and which share of the rows it is about.
+# Columns of a parameter source of instances that are not parameters: the instance's name, and which share of the rows it is about.
 NAME, SHARE = "instance", "share"
 
 

@@ -12,7 +12,7 @@ RECOMMENDED_FILE = Path(__file__).parent / "recommended_batches.toml"
 
 
 class RecommendedBatches(FileModel):
-    """What a vendor says, where, and what this project's driver makes of a batch. Numbers are None where the vendor gives none."""
+    """What a vendor says, where, and what this project's driver makes of a batch. Numbers are None if the vendor gives none."""
 
     rows: int | None = Field(default=None, ge=1)
     writers: int | None = Field(default=None, ge=1)
@@ -28,7 +28,7 @@ class RecommendedBatches(FileModel):
         return "the documentation" if self.kind == "advice" else "default of the vendor’s client"
 
     def writers_with(self, cpus: int) -> int | None:
-        """How many batches are sent at the same time by a client that has so many CPUs; None where the vendor gives no number."""
+        """How many batches are sent at the same time by a client that has so many CPUs; None if the vendor gives no number."""
         return self.writers if self.writers_per_cpu is None else self.writers_per_cpu * cpus
 
 

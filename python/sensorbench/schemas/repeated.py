@@ -20,7 +20,7 @@ def names_of(written: str | Sequence[str]) -> list[str]:
     """The names of a list as a file writes it: themselves, or the first and the last of those that differ by a number.
 
     Raises:
-        ValueError: for a text that is no range of names.
+        ValueError: for a text that is not a range of names.
 
     """
     if not isinstance(written, str):

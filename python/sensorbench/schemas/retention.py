@@ -31,13 +31,13 @@ class RetentionStatements:
     """What a schema declares, each as an operation for the engine.
 
     Attributes:
-        begin: what is executed before the run; None where nothing is.
-        expire: removes what is older than `before`; its rows, if it returns some, add up to how many rows were removed. None where the database
+        begin: what is executed before the run; None if nothing is.
+        expire: removes what is older than `before`; its rows, if it returns some, add up to how many rows were removed. None if the database
             expires readings by itself.
-        rollup: computes the rollup again between `from` and `to`; None where there is none, or the database keeps it.
-        rollup_rows: returns the rollup; None where there is none.
+        rollup: computes the rollup again between `from` and `to`; None if there is none, or the database keeps it.
+        rollup_rows: returns the rollup; None if there is none.
         unit_us: what readings expire by; 1 where any time will do.
-        interval_us: the interval of the rollup; None where it may be any.
+        interval_us: the interval of the rollup; None if it may be any.
         grace_us: how much older than `before` readings may still be there.
 
     """
@@ -95,7 +95,7 @@ def retention_statements(schema: Schema, write: Operation, ttl_s: int | None = N
         ttl_s: how long after their write, where they expire by that.
 
     Raises:
-        UsageError: where a parameter is none of the schema's.
+        UsageError: if a parameter is none of the schema's.
 
     """
     declared = schema.file.retention

@@ -30,8 +30,8 @@ class RowWidth:
     Attributes:
         wanted: the width in the words of the schema, for the whole dataset: `20MB`, `100k`.
         readings: of a whole row at the dataset's scale.
-        bytes_a_reading: what the schema says of a reading; None where it says nothing.
-        wanted_bytes: of a whole row at the dataset's scale; None where the width is in readings.
+        bytes_a_reading: what the schema says of a reading; None if it says nothing.
+        wanted_bytes: of a whole row at the dataset's scale; None if the width is in readings.
         parameters: the parameters of the schema that the width follows from.
 
     """
@@ -44,7 +44,7 @@ class RowWidth:
 
     @property
     def smallest_scale(self) -> float | None:
-        """The scale from which on rounding matters little; None where the width is in readings."""
+        """The scale from which on rounding matters little; None if the width is in readings."""
         if self.bytes_a_reading is None or self.wanted_bytes is None:
             return None
         return _MIN_MULTIPLES * READINGS_A_ROW_IN * self.bytes_a_reading / (float(self.wanted.removesuffix("MB")) * 1e6)
@@ -58,7 +58,7 @@ class RowWidth:
         return max(spans) // step
 
     def why_not_on(self, timelines: Timelines) -> str | None:
-        """Why rows cannot be as wide as they are meant to be, with the arithmetic; None where they are."""
+        """Why rows cannot be as wide as they are meant to be, with the arithmetic; None if they are."""
         widest = self.widest(timelines)
         if self.wanted_bytes is None or self.bytes_a_reading is None:
             return None
@@ -80,7 +80,7 @@ class RowWidth:
         )
 
     def why_not_as_reported(self, largest: Mapping[str, int]) -> str | None:
-        """What is wrong with the widest row after loading; None where nothing is, or is known.
+        """What is wrong with the widest row after loading; None if nothing is, or is known.
 
         Args:
             largest: bytes of the largest row of each table, as the server reports them.
@@ -100,7 +100,7 @@ class RowWidth:
 
 
 def row_width_of(every: str, sampling: SamplingInterval, bytes_a_reading: float | None, parameters: Set[str]) -> RowWidth | None:
-    """The width of rows as a schema says it (`rows of 20MB`); None where it says a length of time. Raises ValueError."""
+    """The width of rows as a schema says it (`rows of 20MB`); None if it says a length of time. Raises ValueError."""
     found = ROWS.fullmatch(every)
     if found is None:
         return None

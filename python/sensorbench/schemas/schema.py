@@ -55,8 +55,8 @@ Part = TypeVar("Part", LoadQueryEntry, OperationText)
 
 @dataclass(frozen=True)
 class LoadQuery:
-    """A fill with everything put in: the table that it goes into, and the query that gives its rows. `name` tells it from others of the
-    same schema, `key` says where it stands in the file; some of several tables that are alike may be empty.
+    """A load query with its parameters filled in: the table that it loads, and the query that gives its rows. `name` is unique in the schema,
+    `key` is its place in the file; some of several tables that are alike may be empty.
     """
 
     name: str
@@ -134,7 +134,7 @@ class Schema:
             raise self.error(key, str(error)) from None
 
     def row_width(self) -> RowWidth | None:
-        """How wide rows are meant to be; None where that is not said in readings or MB, or no dataset is known."""
+        """How wide rows are meant to be; None if that is not said in readings or MB, or no dataset is known."""
         if self._sampling is None:
             return None
         for name, entries in self.file.load_query.items():
@@ -221,7 +221,7 @@ class Schema:
 
     @property
     def duplicate_rule(self) -> DuplicateRule | None:
-        """Which of several writes of one reading is there afterwards; None where the file does not say."""
+        """Which of several writes of one reading is there afterwards; None if the file does not say."""
         rules = self.file.duplicates
         if not isinstance(rules, dict):
             return rules
@@ -275,11 +275,11 @@ class Schema:
             operations: a file of operations.
             names: those that are used.
             columns: of each table, as `loaded_columns` gives them.
-            more: statements that are no operations; they are checked, too.
+            more: statements that are not operations; they are checked, too.
             retains: whether it has what retention creates.
 
         Raises:
-            UsageError: where the file is wrong.
+            UsageError: if the file is wrong.
 
         """
         statements: list[DriverStatement] = []
@@ -319,7 +319,7 @@ class Schema:
         that the schema promises.
 
         Raises:
-            UsageError: where the schema promises an order by a column that the operation does not return.
+            UsageError: if the schema promises an order by a column that the operation does not return.
 
         """
         text, key = self.operation_text(name)
@@ -456,7 +456,7 @@ class Schema:
         return _PLACE.sub(lambda place: str(self._parameter(place["name"], path)), part)
 
     def _wanted(self, part: Any, path: str) -> Any:
-        """A member of a list; of `{ statement = …, when = { parameter = [values] } }` the statement, or None where a parameter
+        """A member of a list; of `{ statement = …, when = { parameter = [values] } }` the statement, or None if a parameter
         has another value.
         """
         if not isinstance(part, dict) or "when" not in part:
@@ -475,7 +475,7 @@ class Schema:
     def _parameter(self, name: str, path: str) -> ParameterValue:
         if name not in self.parameters:
             known = ", ".join(self.parameters) or "the schema has none"
-            raise self.error(path, f"${{{name}}} is no parameter of the schema; expected one of: {known}")
+            raise self.error(path, f"${{{name}}} is not a parameter of the schema; expected one of: {known}")
         return self.parameters[name]
 
 

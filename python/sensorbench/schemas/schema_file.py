@@ -17,7 +17,7 @@ ParameterValue = str | int | float | bool
 PLACE = r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)\}"
 # In the names of tables that are alike, and in statements: the number of one of them.
 TABLE = "{table}"
-# What `to_write` says of the tables, where it is no operation.
+# What `to_write` says of the tables, where it is not an operation.
 CREATE = "create"
 Promises = Literal[
     "quorums",
@@ -69,8 +69,8 @@ class Encode(toml_file.FileModel):
 
 
 class LoadQueryEntry(toml_file.FileModel):
-    """How a table is filled: a query over the dataset, columns derived from its own, of equal rows one, the order of the rows, and how
-    they are encoded. `table` is its name where it is not that of the fill: several fills may go into one.
+    """How a table is loaded: a query over the dataset, columns derived from its own, of equal rows one, the order of the rows, and how
+    they are encoded. `table` is its name where it is not that of the load query: several load queries may load one table.
     """
 
     when: When = Field(default={}, description="Values of the schema's parameters for which this load query counts.")

@@ -27,7 +27,7 @@ def _undivided_loads() -> dict[str, UndividedLoad]:
 
 
 def why_undivided(database: str, options: Collection[str], create: str) -> str | None:
-    """Why several processes cannot load a database at the same time; None where they can.
+    """Why several processes cannot load a database at the same time; None if they can.
 
     Args:
         database: its name.

@@ -76,7 +76,7 @@ def connectors() -> dict[str, Connector]:
 
 
 def connector_of(database: str) -> Connector | None:
-    """The connector for a database; None where none is registered."""
+    """The connector for a database; None if none is registered."""
     return next((connector for connector in connectors().values() if database in connector.databases), None)
 
 
@@ -153,7 +153,7 @@ def filled(options: Options, values: Mapping[str, str]) -> Options:
 
 
 def place_of(database: str, url: str) -> Place:
-    """Where the connector of a database finds what lies at a target's URL. Raises UsageError where it has none, or cannot get there."""
+    """Where the connector of a database finds what lies at a target's URL. Raises UsageError if it has none, or cannot get there."""
     connector = connector_of(database)
     if connector is None:
         raise UsageError(

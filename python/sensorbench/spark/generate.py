@@ -29,7 +29,7 @@ _PARTITIONS_A_CORE = 4
 
 
 def on_spark(master: Master, partitions: int | None, reporter: ProgressReporter) -> WriteFiles:
-    """Has files written by an application of its own, which starts for that. Raises UsageError where nothing answers; FailedError."""
+    """Has files written by an application of its own, which starts for that. Raises UsageError if nothing answers; FailedError."""
 
     def write(generated: Generated, folder: Path, files: Sequence[PartsFile]) -> list[WrittenFile]:
         reporter.say(f"starting an application on Spark at {master.url}")

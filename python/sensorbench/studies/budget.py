@@ -160,7 +160,7 @@ def choose(piloted: StudyPilot, budget_s: float) -> Budget:
     study fit, the last of its parts are left out.
 
     Raises:
-        UsageError: where nothing does; with how long the least takes.
+        UsageError: if nothing does; with how long the least takes.
 
     """
     if not any(part.variants for part in piloted.pilot.parts.values()):
@@ -209,7 +209,7 @@ def _is_used_up(piloted: StudyPilot, budget_s: float) -> bool:
 
 
 def _part_alone(names: Sequence[str], piloted: StudyPilot) -> str:
-    """The part that is the last to be left out, in words; empty where a study has none."""
+    """The part that is the last to be left out, in words; empty if a study has none."""
     has_more = len(names) + len(piloted.pilot.skipped) > 1
     return f"part {names[0]} alone, " if piloted.study.file.parts and has_more else ""
 
@@ -262,7 +262,7 @@ class _Attempt:
         return all(room.needed is None or room.needed <= room.free for room in rooms)
 
     def limit_s(self, usable_s: float) -> float | None:
-        """How long each variant may be measured in a run, so that all of it takes a time; None where that is too little."""
+        """How long each variant may be measured in a run, so that all of it takes a time; None if that is too little."""
         left_s = usable_s - self.fixed_s
         whole_s = self._repetitions * sum(self._runs_s)
         if left_s < self.min_s or (left_s < whole_s and left_s < MEASURED_SHARE * usable_s):

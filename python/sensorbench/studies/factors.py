@@ -52,7 +52,7 @@ class FactorEvidence(FigureEvidence):
         self._own = own
 
     def values(self, figure: Figure) -> RunValues | None:
-        """A figure by round; None where its level was not measured."""
+        """A figure by round; None if its level was not measured."""
         if figure.quantity in self._own:
             return self._own[figure.quantity](self.result)
         load, part, level, where, *operation = figure.arguments

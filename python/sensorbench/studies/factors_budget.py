@@ -78,7 +78,7 @@ def _choose(study: FactorStudy, plan: FactorsPlan, budget_s: float) -> FactorsPl
     """The largest scale at which all that claims need fits; the smallest at which they can be judged where it does not, and goes on by --resume.
 
     Raises:
-        UsageError: where not even one measurement fits.
+        UsageError: if not even one measurement fits.
 
     """
     smallest = max(claim.min_scale.get("scale", 0.0) for claim in study.claims)
@@ -139,7 +139,7 @@ def _as_list(left_out: Mapping[str, str]) -> str:
 
 
 def _why_left_out(study: FactorStudy, plan: FactorsPlan, part: str, budget_s: float) -> str | None:
-    """Why a part is left out as a whole; None where it is not."""
+    """Why a part is left out as a whole; None if it is not."""
     needed = _needed_of_part(study, plan, part)
     if not needed:
         return NOT_NEEDED

@@ -37,40 +37,40 @@ DEFAULT_BUDGET_S = 1200.0
 class StudyOptions(GeneratorOptions, SweepOptions, RankingOptions, ServerOptions, BlockOptions, RateOptions, RepetitionOptions):
     """What a user may change; the study decides where nothing is said."""
 
-    scale: float | None = option(None, "Share of the dataset that is used. Without it, --budget chooses.")
+    scale: float | None = option(None, "Share of the dataset to use. If not given, --budget chooses it.")
     budget: Seconds | None = option(
         None,
-        "Choose scale, operations and repetitions by a pilot so that the study ends in this time: 20m, 2h. 20m if neither this nor --scale is given.",
+        "Choose scale, operations and repetitions with a pilot run so that the study ends in this time: 20m, 2h. 20m if neither this nor --scale is given.",
     )
     max_variant_time: Length | None = option(
         None,
-        "A run of a variant ends after this time, whatever operations are left: a slow one does the first of the same operations.",
+        "Time limit of each run of a variant; a slow variant executes only the first of the operations.",
     )
     max_load_time: Length | None = option(
-        None, "A variant whose rows take longer to go in has failed: 10m. That of the study if not given."
+        None, "Time limit for loading a variant, after which it has failed: 10m. The study's own if not given."
     )
     targets: tuple[str, ...] = option(
         (),
         f"A system of the study, a database's name, or a URL ({FILE_URL}, {SERVER_URL}). May be given several times.",
         "--target",
     )
-    nodes: int | None = option(None, "Nodes of each cluster that is started; as many as the study says if not given.", ge=1)
+    nodes: int | None = option(None, "Nodes of each cluster that the lab starts; the study's number if not given.", ge=1)
     schemas: tuple[str, ...] = option((), "Only schemas of this name. May be given several times.", "--schema")
     datasets: tuple[str, ...] = option(
         (),
-        "A dataset's name, the folder of an imported one, or a mapping file. May be given several times; each is compared by itself.",
+        "Name of a dataset, folder of an imported one, or a mapping file. May be given several times; each is compared separately.",
         "--dataset",
     )
-    parts: tuple[str, ...] = option((), "Only this part, of a study with parts. May be given several times.", "--part")
-    operations: int | None = option(None, "Requests of a run; those of the study if not given, fewer at scales below 0.1.", ge=1)
+    parts: tuple[str, ...] = option((), "Run only this part of a study. May be given several times.", "--part")
+    operations: int | None = option(None, "Requests per run; the study's number if not given, fewer at scales below 0.1.", ge=1)
     duration: Length | None = option(None, "Length of a run instead of a number of requests: 30s, 5m, 8h.")
     warmup: LengthOrNone | None = option(
-        None, "How long operations are carried out before each run and do not count; 0 for none. That of the study if not given."
+        None, "Warm-up before each run; 0 for none, the study's own if not given."
     )
-    arrival: Annotated[str, AfterValidator(_arrival)] | None = option(None, "How requests come at a rate: constant or poisson.")
+    arrival: Annotated[str, AfterValidator(_arrival)] | None = option(None, "Arrivals at a rate: constant or poisson.")
     registers: int | None = option(
         None,
-        "Write and read registers along with the study's operations, each with this weight, and check what the databases promise of them.",
+        "Also write and read registers, each with this weight among the study's operations, and check the databases' consistency guarantees.",
         ge=1,
     )
 

@@ -7,7 +7,7 @@ from sensorbench.results.summary.published import PublishedKind
 
 
 class PrintedNumber(NamedTuple):
-    """A printed number in s, bytes, per second, or as it is; None for what is no number."""
+    """A printed number in s, bytes, per second, or as it is; None for what is not a number."""
 
     value: float | None
     kind: PublishedKind
@@ -63,7 +63,7 @@ _WORDS = {"one": 1.0, "seven": 7.0}
 
 def number(text: str) -> float | None:
     """A printed number: with separators of thousands, a decimal comma, a trailing point, as h:mm:ss (in s), or as a word. None for ranges
-    and for what is no number.
+    and for what is not a number.
     """
     text = text.strip().lstrip(">")
     if clock := _CLOCK.fullmatch(text):
@@ -86,5 +86,5 @@ def in_our_unit(text: str, unit: str, factor: float | None = None) -> PrintedNum
 
 
 def shown_unit(unit: str) -> str:
-    """The paper's unit as it is shown; empty where there is none."""
+    """The paper's unit as it is shown; empty if there is none."""
     return "" if unit in _NO_UNITS else unit.removesuffix(" as printed").replace("h:mm:ss", "")

@@ -111,7 +111,7 @@ def measured_by(find: Callable[[Figure], Found], interval: Callable[[Expression]
 
     Args:
         find: what was measured of a figure.
-        interval: of a formula whose figures were all measured; None where it has none.
+        interval: of a formula whose figures were all measured; None if it has none.
 
     """
 
@@ -166,7 +166,7 @@ class PlacedRow:
 
     @property
     def value(self) -> float | None:
-        """Its number in our unit; None for what is no number."""
+        """Its number in our unit; None for what is not a number."""
         found = in_our_unit(self.printed.value, self.printed.unit, self.cell.factor)
         return found.value
 
@@ -202,7 +202,7 @@ class Published:
         Args:
             measure: what was measured of a formula.
             datasets: that were measured, where the paper's sizes are datasets of their own; all sizes if there is none.
-            scale: of the measurement; None where it has none.
+            scale: of the measurement; None if it has none.
             conditions: how the measurement differs from the paper's.
 
         """
@@ -253,7 +253,7 @@ def _filled(template: str, words: Mapping[str, str]) -> str:
 
 
 def _matched(patterns: Mapping[str, str], words: Mapping[str, str]) -> dict[str, str] | None:
-    """The words with the named groups of what matches; None where something does not."""
+    """The words with the named groups of what matches; None if something does not."""
     found = dict(words)
     for column, pattern in patterns.items():
         match = re.fullmatch(pattern, words[column])

@@ -52,7 +52,7 @@ class _Comparisons:
         )
 
     def interval(self, expression: Expression) -> Interval | None:
-        """The interval of a formula over figures that were measured; the rows that an operation gives are no measurement with one."""
+        """The interval of a formula over figures that were measured; the rows that an operation gives are not a measurement with one."""
         if any(figure.quantity == ROWS for figure in expression.figures):
             return None
         (first, *others) = expression.figures
@@ -128,7 +128,7 @@ def _why_not(evidence: Evidence, role: str, others: Sequence[str]) -> Found:
 
 
 def _failed_in_part(evidence: Evidence, role: str, others: Sequence[str]) -> str:
-    """That some of the requests failed, and why; empty where none did."""
+    """That some of the requests failed, and why; empty if none did."""
     if not others or others[0] not in evidence.result.manifest.plan.operations:
         return ""
     counts = evidence.counts(role, others[0])
@@ -142,7 +142,7 @@ def _failed_in_part(evidence: Evidence, role: str, others: Sequence[str]) -> str
 def published_tables(
     study: Study, results: Mapping[str, ComparisonResult], summaries: Mapping[str, ComparisonSummary]
 ) -> list[PublishedTable]:
-    """The tables of a study's paper with what some comparisons measured: its parts, or one that is none; nothing where it has no paper."""
+    """The tables of a study's paper with what some comparisons measured: its parts, or one that is none; nothing if it has no paper."""
     published = published_of(study.name)
     known = {part: result for part, result in results.items() if part in summaries}
     if published is None or not known:

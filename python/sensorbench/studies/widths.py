@@ -12,7 +12,7 @@ from sensorbench.schemas import RowWidth, Timelines
 
 
 def timelines_of(dataset: Dataset) -> Timelines | None:
-    """The timelines of a dataset; None where it has no times."""
+    """The timelines of a dataset; None if it has no times."""
     described = dataset.describe()
     if described.first_time is None or described.last_time is None:
         return None
@@ -53,7 +53,7 @@ def _but_for_width(variant: Variant, width: RowWidth, widest: int) -> Hashable:
 
 
 def without_refused(comparison: Comparison, reporter: ProgressReporter) -> Comparison:
-    """The comparison without variants whose widths its dataset cannot show; says which. Raises UsageError where none is left."""
+    """The comparison without variants whose widths its dataset cannot show; says which. Raises UsageError if none is left."""
     if not any(variant.schema.needs_sampling_interval for variant in comparison.variants):
         return comparison
     timelines = timelines_of(comparison.dataset)

@@ -52,7 +52,7 @@ _FIRST_DAY, _DAYS, _DAY = datetime(1900, 1, 1), 73_048, 86_400
 
 
 def read_key(path: Path) -> bytes:
-    """The key in a file. Raises UsageError where it cannot be read, or is short enough to be guessed."""
+    """The key in a file. Raises UsageError if it cannot be read, or is short enough to be guessed."""
     try:
         key = path.read_bytes().strip()
     except OSError as error:
@@ -221,7 +221,7 @@ def anonymise_trace(folder: Path, key: bytes, out: Path, ordered: Sequence[Seque
         was one.
 
     Raises:
-        UsageError: where there is no trace, or it cannot be read.
+        UsageError: if there is no trace, or it cannot be read.
 
     """
     trace = read_trace(folder)
@@ -292,7 +292,7 @@ class _Ranks:
             self._of |= dict.fromkeys(group, rank)
 
     def of(self, template: int, place: int) -> Callable[[Value], Value] | None:
-        """What makes ranks of the literals of a parameter; None where its order is not kept."""
+        """What makes ranks of the literals of a parameter; None if its order is not kept."""
         return self._of.get((template, place))
 
     def _ranked(self, table: str, statements: Path, group: Sequence[Position]) -> Callable[[Value], Value]:

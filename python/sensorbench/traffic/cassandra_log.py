@@ -42,7 +42,7 @@ def is_query_log(path: Path) -> bool:
 
 def read_query_log(path: Path, skipped: Skipped) -> Iterator[Entry]:
     """The statements of a full query log, a folder. Those of a batch stand between its beginning and its end, and came at the same time. Raises
-    UsageError for what is no log, FailedError where the library cannot read it.
+    UsageError for what is not a log, FailedError where the library cannot read it.
     """
     del skipped
     if not is_query_log(path):

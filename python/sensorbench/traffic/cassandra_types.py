@@ -81,7 +81,7 @@ class MarkerTypes:
         self.of = lru_cache(_REMEMBERED)(self._of)
 
     def _of(self, statement: str, keyspace: str | None) -> tuple[str | None, ...]:
-        """The type of $1, $2, …; None where it is not known."""
+        """The type of $1, $2, …; None if it is not known."""
         tables = tables_of(statement, CQL)
         columns = self._of_table(tables[0], keyspace) if tables else {}
         tokens = list(tokens_of(statement, CQL))

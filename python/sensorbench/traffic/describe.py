@@ -44,7 +44,7 @@ def describe_trace(folder: Path) -> TrafficDescription:
         Its figures; of the literals, how often values occur, and none of them.
 
     Raises:
-        UsageError: where there is no trace, or it cannot be read.
+        UsageError: if there is no trace, or it cannot be read.
 
     """
     trace = read_trace(folder)

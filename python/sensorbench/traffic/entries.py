@@ -28,11 +28,11 @@ class Entry:
         at_us: when it arrived (µs since 1970, UTC).
         session: what the log calls its session.
         statement: its text.
-        values: what was bound to $1, $2, …; empty where its literals stand in its text.
+        values: what was bound to $1, $2, …; empty if its literals stand in its text.
         duration_s: how long the server took.
         rows: how many rows it returned.
         error: what the server said when it failed.
-        form: where the statement is a template already, with $1, $2, … in the places of its values; None where it is SQL to be read.
+        form: where the statement is a template already, with $1, $2, … in the places of its values; None if it is SQL to be read.
         keyspace: the keyspace that the session used, where the log says it.
         consistency: the consistency level that was requested, where the log says it.
 
@@ -52,7 +52,7 @@ class Entry:
 
 @dataclass
 class Skipped:
-    """How many entries of a log were no statements, counted by its reader."""
+    """How many entries of a log were not statements, counted by its reader."""
 
     entries: int = 0
 
@@ -66,7 +66,7 @@ class LogReader(Protocol):
 
 @dataclass(frozen=True)
 class LogFormat:
-    """A form of a log: what it is called, whose it is, and how it is read. Its dialect is None where its reader makes the templates."""
+    """A form of a log: what it is called, whose it is, and how it is read. Its dialect is None if its reader makes the templates."""
 
     name: str
     database: str

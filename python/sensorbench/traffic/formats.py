@@ -57,7 +57,7 @@ _CSV_TIME = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} [^,]+,")
 
 
 def recognise(path: Path) -> LogFormat:
-    """The form of a log, by its first line, or by the files of a folder. Raises UsageError where it is none of those that are known, or the file cannot be read."""
+    """The form of a log, by its first line, or by the files of a folder. Raises UsageError if it is none of those that are known, or the file cannot be read."""
     try:
         if is_query_log(path):
             return QUERY_LOG

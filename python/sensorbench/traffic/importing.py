@@ -104,7 +104,7 @@ class TraceMaker:
             self._add(entry, statement, is_last=number == len(lifted))
 
     def finish(self, *, version: str, origin: Sequence[Path], skipped: int) -> Trace:
-        """Writes what is not written yet, sorts, and describes it. Raises UsageError where there was no statement at all."""
+        """Writes what is not written yet, sorts, and describes it. Raises UsageError if there was no statement at all."""
         if self._first_us is None:
             raise UsageError(
                 f"{', '.join(map(str, origin))}: no statement is there ({skipped} other entries); expected a log of statements: "

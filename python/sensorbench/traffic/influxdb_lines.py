@@ -151,7 +151,7 @@ def _fields(where: str, line: str, text: str, values: list[Value]) -> Iterator[s
             values.append(float(value))
             yield f"{name}=${len(values)}"
         else:
-            raise _error(where, line, f"field {name}: {value!r} is no number, 1i, 1u, true, false or text in quotes")
+            raise _error(where, line, f"field {name}: {value!r} is not a number, 1i, 1u, true, false or text in quotes")
     if end != len(text) or not text or text.endswith(","):
         raise _error(where, line, f"expected FIELD=VALUE, and commas between fields, at {text[end : end + 20]!r}")
 

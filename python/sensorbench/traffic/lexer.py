@@ -109,7 +109,7 @@ _KINDS: dict[str, TemplateKind] = {
 # Most statements are known by their first word; what could be something else besides is looked at word by word.
 _SIMPLE = re.compile(r"\s*(select|insert|update|delete|begin|commit)\b", re.IGNORECASE)
 _MAY_WRITE = re.compile(r"\b(?:into|for|lock)\b", re.IGNORECASE)
-# FROM is no clause in the brackets of these.
+# FROM is not a clause in the brackets of these.
 _WITH_FROM = frozenset({"extract", "substring", "trim", "overlay"})
 _BEFORE_TABLES = frozenset({"from", "join", "into", "update", "table", "truncate"})
 _AFTER_FROM = frozenset(
@@ -174,7 +174,7 @@ def kind_of(statement: str, dialect: Dialect) -> TemplateKind:
 def lift_literals(statement: str, dialect: Dialect) -> Lifted:
     """Takes the literals out of one statement.
 
-    Comments go, and white space becomes single spaces. What is no datum stays: positions in ORDER BY and GROUP BY, lengths of types, NULL,
+    Comments go, and white space becomes single spaces. What is not a datum stays: positions in ORDER BY and GROUP BY, lengths of types, NULL,
     TRUE and FALSE; and the literals of statements that take no parameters, as DDL does. A number has the type that the server gives to its
     constant, which a placeholder alone does not have: PostgreSQL's templates write it as a cast ($1::integer).
     """
@@ -250,7 +250,7 @@ def _lifted(statement: str, dialect: Dialect, kind: TemplateKind) -> Lifted:
 
 
 def _without_sign(between: str, before: str) -> str | None:
-    """What stands before a number without the minus that belongs to it; None where there is none, or it takes something away."""
+    """What stands before a number without the minus that belongs to it; None if there is none, or it takes something away."""
     left = between.rstrip()
     if not left.endswith("-"):
         return None

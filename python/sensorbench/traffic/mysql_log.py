@@ -145,7 +145,7 @@ def _microseconds(time: str) -> int:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    # Bytes that are no UTF-8 are of text in another character set: they are replaced as in the other logs.
+    # Bytes that are not UTF-8 are of text in another character set: they are replaced as in the other logs.
     with path.open(encoding="utf-8", errors="replace", newline="\n") as file:
         for number, line in enumerate(file, start=1):
             yield number, line.removesuffix("\n")

@@ -18,7 +18,7 @@ _MAGIC = b"PAR1"
 
 
 def is_parquet(path: Path) -> bool:
-    """Whether a file is in Parquet. Raises OSError where it cannot be read."""
+    """Whether a file is in Parquet. Raises OSError if it cannot be read."""
     with path.open("rb") as file:
         return file.read(len(_MAGIC)) == _MAGIC
 

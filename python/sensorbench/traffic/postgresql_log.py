@@ -237,7 +237,7 @@ def _time_us(text: str, path: Path, line: int) -> int:
     try:
         at_us = _second_us(text[:19], its_zone or UTC) + _MS[text[19:23]]
     except (ValueError, KeyError):
-        raise UsageError(f"{path}:{line}: {text[:40]!r} is no time; expected 2026-11-26 21:20:01.123 UTC") from None
+        raise UsageError(f"{path}:{line}: {text[:40]!r} is not a time; expected 2026-11-26 21:20:01.123 UTC") from None
     if its_zone is None:
         raise UsageError(
             f"{path}:{line}: time zone {zone or 'none'} is ambiguous; expected UTC: set log_timezone to UTC and record again"

@@ -40,7 +40,7 @@ class Recorder:
 
 
 def recordable(target: str, *, allow_settings: bool = False) -> Recorder:
-    """The server that a target names. Raises UsageError where it cannot be recorded.
+    """The server that a target names. Raises UsageError if it cannot be recorded.
 
     Args:
         target: `lab:NAME`, or a URL.
@@ -59,7 +59,7 @@ def recordable(target: str, *, allow_settings: bool = False) -> Recorder:
         )
     if not allow_settings:
         raise UsageError(
-            f"{_shown(target)}: it is no server of the lab, and recording changes settings of its log; allow that with --allow-settings: they are put "
+            f"{_shown(target)}: it is not a server of the lab, and recording changes settings of its log; allow that with --allow-settings: they are put "
             "back afterwards. Or have it write a log, and make a trace of it with `sensorbench traffic import`"
         )
     return Recorder(_shown(target), partial(_BY_URL[scheme], target))
@@ -97,8 +97,8 @@ def record_traffic(recorder: Recorder, duration_s: float, folder: Path, on_secon
         The trace. When recording is interrupted, settings are put back, and there is no trace.
 
     Raises:
-        FailedError: where the server refuses, or ends meanwhile.
-        UsageError: where nothing was sent to it, or its log cannot be read.
+        FailedError: if the server refuses, or ends meanwhile.
+        UsageError: if nothing was sent to it, or its log cannot be read.
 
     """
     return recorder.record(duration_s, folder, on_second)

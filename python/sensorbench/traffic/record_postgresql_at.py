@@ -28,7 +28,7 @@ _OF_ALTER_SYSTEM = (
 
 
 def record_postgresql_at(url: str, duration_s: float, folder: Path, on_second: OnSecond) -> Trace:
-    """Records a server by its URL; see `record_traffic`. Raises UsageError where its log cannot be read by SQL."""
+    """Records a server by its URL; see `record_traffic`. Raises UsageError if its log cannot be read by SQL."""
     server = Server(url)
     columns = {"collector": "text", "reads": "boolean", "alters": "text", "version": "text"}
     collector, reads, is_superuser, version = server.row(

@@ -21,12 +21,12 @@ def wait(duration_s: float, on_second: OnSecond, look: Callable[[float], None]) 
 
 
 def watch(instance: lab.Instance, duration_s: float, on_second: OnSecond) -> None:
-    """Waits for a while. Raises FailedError where a node of the lab ends meanwhile."""
+    """Waits for a while. Raises FailedError if a node of the lab ends meanwhile."""
     wait(duration_s, on_second, lambda over: check_runs(instance, over))
 
 
 def check_runs(instance: lab.Instance, over_s: float) -> None:
-    """Raises FailedError where a node does not run."""
+    """Raises FailedError if a node does not run."""
     ended = next((node for node in instance.nodes if not lab.runs(instance, node)), None)
     if ended is not None:
         raise FailedError(

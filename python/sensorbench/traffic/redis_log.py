@@ -62,7 +62,7 @@ def read_monitor(path: Path, skipped: Skipped) -> Iterator[Entry]:
 
 
 def _words(text: str) -> list[str] | None:
-    """The words of a command; None where it is not whole."""
+    """The words of a command; None if it is not whole."""
     words, end = [], 0
     for found in _WORD.finditer(text):
         if found.start() != end:
@@ -126,12 +126,12 @@ def read_resp(path: Path, skipped: Skipped) -> Iterator[Entry]:
 def _time_us(path: Path, start: int, line: bytes) -> int:
     seconds, _, fraction = line[len(_TIME) :].strip().partition(b".")
     if not seconds.isdigit() or not (fraction.isdigit() or not fraction):
-        raise UsageError(f"{path}: byte {start}: {_text(line.strip())!r} is no time; expected #TS: and seconds since 1970")
+        raise UsageError(f"{path}: byte {start}: {_text(line.strip())!r} is not a time; expected #TS: and seconds since 1970")
     return int(seconds) * 1_000_000 + int(fraction[:6].ljust(6, b"0"))
 
 
 def _request(path: Path, file: BinaryIO, start: int, line: bytes) -> list[str] | None:
-    """The words of a request, which begins with the line that was read; None where the file ends within it."""
+    """The words of a request, which begins with the line that was read; None if the file ends within it."""
     count = _number(path, start, line, b"*")
     words: list[str] = []
     while len(words) < count:

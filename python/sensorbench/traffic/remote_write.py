@@ -38,7 +38,7 @@ def read_remote_write(path: Path, skipped: Skipped) -> Iterator[Entry]:
                     skipped.entries += 1
         except (ValueError, struct.error) as error:
             raise UsageError(
-                f"{request.where}: the body is no remote write of version 1: {error}; expected a WriteRequest, and encoding: snappy where it "
+                f"{request.where}: the body is not a remote write of version 1: {error}; expected a WriteRequest, and encoding: snappy where it "
                 "is compressed as clients send it"
             ) from None
 

@@ -78,7 +78,7 @@ def put_back_afterwards(folder: Path, statements: list[str], put_back: Callable[
         put_back: sends them.
 
     Raises:
-        FailedError: where the server does not take them; they stay written down.
+        FailedError: if the server does not take them; they stay written down.
 
     """
     folder.mkdir(parents=True, exist_ok=True)

@@ -77,7 +77,7 @@ class Trace(_Part):
     started: datetime | None = Field(default=None, description="When the first statement arrived.")
     statements: int | None = None
     sessions: int | None = None
-    skipped: int = Field(default=0, description="Log entries that are no statements.")
+    skipped: int = Field(default=0, description="Log entries that are not statements.")
     anonymised: bool = False
     templates: list[Template]
 
@@ -88,7 +88,7 @@ def statements_file(folder: Path) -> Path:
 
 
 def read_trace(folder: Path) -> Trace:
-    """The trace in a folder. Raises UsageError where there is none, or it cannot be read."""
+    """The trace in a folder. Raises UsageError if there is none, or it cannot be read."""
     file = folder / TRACE_FILE
     missing = next((path for path in (file, statements_file(folder)) if not path.is_file()), None)
     if missing is not None:
@@ -104,7 +104,7 @@ def read_trace(folder: Path) -> Trace:
 
 
 def read_statements(folder: Path) -> Iterator[pa.RecordBatch]:
-    """The rows of a trace with the columns of `STATEMENTS`, some at a time. Raises UsageError where they cannot be read."""
+    """The rows of a trace with the columns of `STATEMENTS`, some at a time. Raises UsageError if they cannot be read."""
     path = statements_file(folder)
     try:
         with pq.ParquetFile(path) as file:

@@ -314,7 +314,7 @@ def _add_rows(workbench: duckdb.DuckDBPyConnection, operations: Operations, ther
     for relation, tables in by_relation.items():
         rows = pa.concat_tables(tables)
         workbench.register(f"written_{relation}", rows)
-        # Parameters that are no columns of it say the same in other words.
+        # Parameters that are not columns of it say the same in other words.
         columns = ", ".join(f'"{name}"' for name in workbench.table(relation).columns if name in rows.column_names)
         original = f"{ORIGINAL_PREFIX}{relation}"
         workbench.execute(f"ALTER VIEW {relation} RENAME TO {original}")

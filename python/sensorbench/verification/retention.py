@@ -39,11 +39,11 @@ class TimeToLive:
 
 
 def time_to_live(actions: list[RetentionEvent], ttl_s: int | None) -> TimeToLive | None:
-    """When readings expire that do so by themselves; None where they do not, or where the run did not come to its end.
+    """When readings expire that do so by themselves; None if they do not, or where the run did not come to its end.
 
     Args:
         actions: of the run; one of them says what time it was.
-        ttl_s: how long after their write, in s; None where their own time counts.
+        ttl_s: how long after their write, in s; None if their own time counts.
 
     """
     known = [action.end_ns - action.time_us * 1000 for action in actions if action.kind == CLOCK and action.time_us is not None]
@@ -55,13 +55,13 @@ class Retained:
     """What was done with the readings of a stream.
 
     Attributes:
-        before: readings that are older must be gone; None where nothing was to expire.
+        before: readings that are older must be gone; None if nothing was to expire.
         actions: what was rolled up when, and what expired.
-        rollup: the rows of the rollup that were found: columns of the series, start, count, min, max, sum; None where none is kept.
+        rollup: the rows of the rollup that were found: columns of the series, start, count, min, max, sum; None if none is kept.
         origin_us: the first time that is rolled up, in µs since 1970.
         width_us: length of its time buckets, in µs.
         grace_us: readings that are older than `before` by no more than this may still be there.
-        life: how long after their write readings expire; None where their own time counts.
+        life: how long after their write readings expire; None if their own time counts.
 
     """
 
@@ -75,7 +75,7 @@ class Retained:
 
 
 def expired_before(actions: list[RetentionEvent]) -> datetime | None:
-    """What is older must be gone after all actions, whether they did what they should or not; None where nothing was to expire."""
+    """What is older must be gone after all actions, whether they did what they should or not; None if nothing was to expire."""
     times = [action.before_us for action in actions if action.kind == EXPIRE and action.before_us is not None]
     return datetime(1970, 1, 1) + timedelta(microseconds=max(times)) if times else None
 
@@ -117,7 +117,7 @@ def expire(accounts: duckdb.DuckDBPyConnection, key: str, time: str, retained: R
         accounts: has the tables `grouped` and `admitted`, of a part of the readings.
         key: the columns that identify a reading.
         time: the column of times, quoted.
-        retained: what expired; None where nothing does.
+        retained: what expired; None if nothing does.
 
     """
     if retained is not None and retained.life is not None:
@@ -252,7 +252,7 @@ def _words(operation: Operation, rule: Rule, retained: Retained) -> dict[str, ob
 def rolled_up(
     accounts: duckdb.DuckDBPyConnection, write: str, operation: Operation, rule: Rule, retained: Retained
 ) -> tuple[RollupAccounting | None, list[AnswerProblem]]:
-    """Compares a rollup with what DuckDB computes from the acknowledged readings. Returns what was found, None where there is no rollup; and examples
+    """Compares a rollup with what DuckDB computes from the acknowledged readings. Returns what was found, None if there is no rollup; and examples
     of rows that are wrong, where late readings do not explain all of them.
 
     Args:

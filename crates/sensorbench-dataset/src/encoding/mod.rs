@@ -27,6 +27,6 @@ pub enum EncodingError {
         found: String,
     },
     /// Bytes that no value encodes to.
-    #[error("the bytes are no encoding of a {}", .0.name())]
+    #[error("the bytes are not an encoding of a {}", .0.name())]
     Malformed(Type),
 }

@@ -55,7 +55,7 @@ impl<R> Delivery<R> {
         Self { random, units: 0, waiting_units: VecDeque::new(), waiting_rows: VecDeque::new() }
     }
 
-    /// What is delivered next; nothing where a unit is lost or late, or where there are no rows any more.
+    /// What is delivered next; nothing if a unit is lost or late, or where there are no rows any more.
     pub fn unit(&mut self, rows: &mut impl Iterator<Item = R>) -> Vec<Delivered<R>> {
         let random = self.random.split(self.units);
         self.units += 1;

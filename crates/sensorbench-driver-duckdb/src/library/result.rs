@@ -84,7 +84,7 @@ impl AnswerChunk {
         unsafe { (self.functions.data_chunk_get_size)(self.handle) as usize }
     }
 
-    /// A column of one of DuckDB's types to be read as one of ours; None where it is another type's.
+    /// A column of one of DuckDB's types to be read as one of ours; None if it is another type's.
     #[inline]
     pub fn column(&self, place: usize, found: u32, expected: Type) -> Option<Column<'_>> {
         let values = Values::of(found, expected)?;
@@ -186,7 +186,7 @@ pub struct Column<'a> {
 impl<'a> Column<'a> {
     /// The value in a row.
     ///
-    /// Panics when there is no such row, and when a text is no UTF-8, which DuckDB rules out.
+    /// Panics when there is no such row, and when a text is not UTF-8, which DuckDB rules out.
     #[inline]
     pub fn value(&self, row: usize) -> ValueRef<'a> {
         assert!(row < self.rows, "a row of the chunk");

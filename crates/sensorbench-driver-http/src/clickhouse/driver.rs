@@ -72,7 +72,7 @@ impl ClickhouseDriver {
         self.0.engine.run("system", statement)
     }
 
-    /// The text where a marker would be; None where a database has none.
+    /// The text where a marker would be; None if a database has none.
     fn marker_text(&self, database: &str) -> Result<Option<String>, DriverError> {
         let wanted = format!("database = {} AND table = '{MARKER_TABLE}'", literal(database));
         let columns =

@@ -52,7 +52,7 @@ impl<'a> Answer<'a> {
         Err(DriverError::Statement(format!("the answer breaks off: {}", String::from_utf8_lossy(end).trim())))
     }
 
-    /// Appends the rows of the block that begins here; how long it is, or None where it is not whole.
+    /// Appends the rows of the block that begins here; how long it is, or None if it is not whole.
     fn block(&self, bytes: &[u8], rows: &mut Rows) -> Result<Option<usize>, DriverError> {
         let mut cursor = Cursor::new(bytes);
         let Some((columns, count)) = header(&mut cursor) else { return Ok(None) };

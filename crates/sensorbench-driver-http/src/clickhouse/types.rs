@@ -36,7 +36,7 @@ enum Kind {
 }
 
 impl ColumnType {
-    /// The type of this name; None where this driver cannot read or write it.
+    /// The type of this name; None if this driver cannot read or write it.
     pub fn parse(name: &str) -> Option<Self> {
         let mut inner = name;
         let (mut nullable, mut has_dictionary) = (false, false);
@@ -263,7 +263,7 @@ const HAS_OWN_KEYS: u64 = 0x200;
 const HAS_SHARED_KEYS: u64 = 0x100;
 
 impl<'a> Values<'a> {
-    /// The next so many values; None where not all of them are there yet.
+    /// The next so many values; None if not all of them are there yet.
     pub fn take(column: ColumnType, rows: usize, cursor: &mut Cursor<'a>) -> Option<Self> {
         if column.has_dictionary {
             return Self::take_dictionary(column, rows, cursor);

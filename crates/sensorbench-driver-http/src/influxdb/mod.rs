@@ -139,7 +139,7 @@ pub fn marker_line(marker: &Marker) -> Vec<u8> {
     format!("{MARK_MEASUREMENT} {MARK_FIELD}=\"{text}\" 0\n").into_bytes()
 }
 
-/// The stretch of time that shares a shard, in seconds; None where the schema leaves it to the server.
+/// The stretch of time that shares a shard, in seconds; None if the schema leaves it to the server.
 pub fn shard_seconds(schema: &Schema) -> Result<Option<u64>, DriverError> {
     let create: Create = parse_part("create", &schema.create)?;
     let Some(text) = create.shard_duration else { return Ok(None) };
@@ -271,14 +271,9 @@ impl Protocol for Influxdb {
         rows.checked_sub(number[..digits].parse().ok()?)
     }
 
-    /// Waits until what was written lies in files, compressed, and not in the log any more: where the server does that soon.
+    /// Waits until what was written is in files, compressed, and no longer in the log: where the server does that soon.
     fn settle(&self, control: &Control) -> Result<(), DriverError> {
-        let Some(cold) = cold_after(control)?.filter(|cold| *cold <= LONGEST_COLD) else { return Ok(()) };
-        let until = Instant::now() + cold * COLD_TIMES + LONGEST_SNAPSHOT;
-        while log_bytes(control)? > 0 && Instant::now() < until {
-            std::thread::sleep(BETWEEN_LOOKS);
-        }
-        Ok(())
+        await_files(cold_after(control)?, || log_bytes(control))
     }
 
     /// What InfluxDB has answered, it shows.
@@ -347,9 +342,44 @@ fn setting<'a>(diagnostics: &'a [Series], part: &str, key: &str) -> Option<&'a J
 /// After how long without a write the server writes a shard's points from memory and log to files.
 fn cold_after(control: &Control) -> Result<Option<Duration>, DriverError> {
     let diagnostics = ask(control, None, "SHOW DIAGNOSTICS")?;
-    let text = setting(&diagnostics, STORE, COLD_AFTER).and_then(Json::as_str);
-    let seconds = text.and_then(|text| text.strip_suffix('s')?.parse::<f64>().ok());
-    Ok(seconds.map(Duration::from_secs_f64))
+    Ok(setting(&diagnostics, STORE, COLD_AFTER).and_then(Json::as_str).and_then(seconds))
+}
+
+/// A time below a minute, as Go writes it: `1s`.
+pub fn seconds(text: &str) -> Option<Duration> {
+    text.strip_suffix('s')?.parse().ok().map(Duration::from_secs_f64)
+}
+
+/// Waits until a server's log is empty, where it empties logs soon after the last write: its points are in files then.
+///
+/// # Errors
+/// The log does not become shorter any more.
+pub fn await_files(cold_after: Option<Duration>, log_bytes: impl Fn() -> Result<u64, DriverError>) -> Result<(), DriverError> {
+    match cold_after.filter(|cold| *cold <= LONGEST_COLD) {
+        Some(cold) => await_empty(cold * COLD_TIMES + LONGEST_SNAPSHOT, log_bytes),
+        None => Ok(()),
+    }
+}
+
+/// Waits until a log is empty, as long as it becomes shorter within `patience`.
+fn await_empty(patience: Duration, log_bytes: impl Fn() -> Result<u64, DriverError>) -> Result<(), DriverError> {
+    let (mut bytes, mut since) = (log_bytes()?, Instant::now());
+    while bytes > 0 {
+        if since.elapsed() > patience {
+            let waited_s = patience.as_secs_f64();
+            return Err(DriverError::Statement(format!(
+                "its log still has {bytes} bytes, and did not become shorter in {waited_s} s: the server does not write them to files, so that the \
+                 size of the data is unknown; what it reports itself says why"
+            )));
+        }
+        std::thread::sleep(BETWEEN_LOOKS);
+        let left = log_bytes()?;
+        if left < bytes {
+            since = Instant::now();
+        }
+        bytes = left;
+    }
+    Ok(())
 }
 
 /// Bytes of the logs of the namespace's shards.
@@ -371,6 +401,27 @@ fn statistics(control: &Control) -> Result<serde_json::Map<String, Json>, Driver
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_log_is_awaited_as_long_as_it_becomes_shorter() {
+        let patience = BETWEEN_LOOKS * 3;
+        let lengths = |found: &'static [u64]| {
+            let place = std::cell::Cell::new(0);
+            move || {
+                let bytes = found[place.get().min(found.len() - 1)];
+                place.set(place.get() + 1);
+                Ok(bytes)
+            }
+        };
+        await_empty(patience, lengths(&[5, 4, 4, 3, 3, 2, 2, 1, 0])).unwrap();
+        let stuck = await_empty(patience, lengths(&[5, 4, 6])).unwrap_err().to_string();
+        assert!(stuck.contains("still has 6 bytes"), "{stuck}");
+        // Where the server keeps points in its log for long, nothing is awaited.
+        for cold in [None, seconds("10m0s"), Some(LONGEST_COLD * 2)] {
+            await_files(cold, || panic!("nobody looks")).unwrap();
+        }
+        assert_eq!(seconds("1.5s"), Some(Duration::from_millis(1500)));
+    }
 
     #[test]
     fn shards_have_seconds() {

@@ -206,7 +206,7 @@ impl Reading for FluxReading {
         }
         let cells = fields(line).map_err(|error| self.refused(error))?;
         match state {
-            AnswerState::Begins => Err(self.refused(ConversionError("the answer is no annotated CSV".to_owned()))),
+            AnswerState::Begins => Err(self.refused(ConversionError("the answer is not annotated CSV".to_owned()))),
             AnswerState::Names => {
                 *state = self.after_names(&cells).map_err(|error| self.refused(error))?;
                 Ok(())

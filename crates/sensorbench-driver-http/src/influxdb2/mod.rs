@@ -9,6 +9,7 @@
 mod flux;
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use percent_encoding::utf8_percent_encode;
 use sensorbench_driver::{About, Description, DriverError, Marker, Occupant, Operation, Schema, Size};
@@ -19,7 +20,7 @@ use serde_json::{Value as Json, json};
 use self::flux::FluxReading;
 use crate::connection::{Call, ENCODED, Reply};
 use crate::control::Control;
-use crate::influxdb::{Influxdb, in_namespace, marker_line, marker_text, shard_seconds};
+use crate::influxdb::{Influxdb, await_files, in_namespace, marker_line, marker_text, seconds, shard_seconds};
 use crate::line::Limits;
 use crate::metrics;
 use crate::points::Points;
@@ -30,13 +31,17 @@ use crate::target::Target;
 const ORGANISATION: &str = "org";
 /// Buckets of a page of their list.
 const PAGE: usize = 100;
+/// How long a shard is not written to until the server writes its points to files.
+const COLD_AFTER: &str = "storage-cache-snapshot-write-cold-duration";
+/// The gauge of a shard's size, its log included, is renewed this often (DefaultMetricInterval of tsdb/shard.go).
+const SIZES_EVERY: Duration = Duration::from_secs(10);
 /// Settings that matter to speed and durability.
 const SETTINGS: [&str; 7] = [
     "storage-wal-fsync-delay",
     "storage-wal-max-concurrent-writes",
     "storage-cache-max-memory-size",
     "storage-cache-snapshot-memory-size",
-    "storage-cache-snapshot-write-cold-duration",
+    COLD_AFTER,
     "storage-compact-full-write-cold-duration",
     "storage-max-concurrent-compactions",
 ];
@@ -216,8 +221,16 @@ impl Protocol for Influxdb2 {
         Influxdb.kept_of_refused(rows, reply)
     }
 
+    /// Waits until what was written is in files, as InfluxDB 1 does, and until the sizes of shards are those of then.
+    fn settle(&self, control: &Control) -> Result<(), DriverError> {
+        let cold_after = settings(control)?.get(COLD_AFTER).and_then(|text| seconds(text));
+        await_files(cold_after, || bytes_of_bucket(control, "storage_wal_size"))?;
+        std::thread::sleep(SIZES_EVERY);
+        Ok(())
+    }
+
     /// What InfluxDB has answered, it shows.
-    fn settle(&self, _: &Control) -> Result<(), DriverError> {
+    fn show(&self, _: &Control) -> Result<(), DriverError> {
         Ok(())
     }
 
@@ -225,18 +238,12 @@ impl Protocol for Influxdb2 {
         Influxdb.count(control, points, field)
     }
 
-    /// The files of the bucket's shards and their logs, as the server counts them.
+    /// The files of the bucket's shards, their log included, as the server counts them.
     fn size(&self, control: &Control) -> Result<Size, DriverError> {
         let mut size = Size::default();
-        let Some(bucket) = own_bucket(control)? else { return Ok(size) };
-        for sample in metrics::read(control)? {
-            let is_size = ["storage_shard_disk_size", "storage_wal_size"].contains(&sample.name.as_str());
-            if is_size && sample.labels.get("bucket") == Some(&bucket.id) {
-                let bytes = sample.value as u64;
-                let shard = sample.labels.get("id").map_or("?", String::as_str);
-                size.total_bytes += bytes;
-                *size.parts.entry(format!("shard {shard}")).or_insert(0) += bytes;
-            }
+        for (shard, bytes) in shards_of_bucket(control, "storage_shard_disk_size")? {
+            size.total_bytes += bytes;
+            size.parts.insert(format!("shard {shard}"), bytes);
         }
         Ok(size)
     }
@@ -268,6 +275,18 @@ impl Protocol for Influxdb2 {
             "statement": {"query": "import \"array\"\narray.from(rows: [{one: 1.0}])"},
         })
     }
+}
+
+/// A gauge of each shard of the namespace, in bytes.
+fn shards_of_bucket(control: &Control, gauge: &str) -> Result<BTreeMap<String, u64>, DriverError> {
+    let Some(bucket) = own_bucket(control)? else { return Ok(BTreeMap::new()) };
+    let samples = metrics::read(control)?.into_iter();
+    let own = samples.filter(|sample| sample.name == gauge && sample.labels.get("bucket") == Some(&bucket.id));
+    Ok(own.map(|mut sample| (sample.labels.remove("id").unwrap_or_default(), sample.value as u64)).collect())
+}
+
+fn bytes_of_bucket(control: &Control, gauge: &str) -> Result<u64, DriverError> {
+    Ok(shards_of_bucket(control, gauge)?.values().sum())
 }
 
 /// How the server is set, as far as it tells the owner of the token.

@@ -20,7 +20,7 @@ struct Outcome<'a> {
     message: Cow<'a, str>,
 }
 
-/// What the server says where it refused something; None where it did not.
+/// What the server says where it refused something; None if it did not.
 pub fn refusal(reply: &Reply) -> Option<String> {
     if !reply.status.is_success() {
         return Some(reply.shown());

@@ -206,7 +206,7 @@ impl IotdbDriver {
         self.send(tree::running(&format!("INSERT INTO {root}.{MARKER_TABLE}(timestamp, mark) VALUES (0, {mark})")))
     }
 
-    /// The text where a marker would be; None where a database has none.
+    /// The text where a marker would be; None if a database has none.
     fn marker_text(&self, database: &str) -> Result<Option<String>, DriverError> {
         let columns = self.columns(database, MARKER_TABLE)?;
         if columns.iter().map(|column| column.name.as_str()).collect::<Vec<_>>() != ["time", "mark"] {

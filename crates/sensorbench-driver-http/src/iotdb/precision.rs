@@ -26,7 +26,7 @@ impl Precision {
     pub fn time(self, time_us: i64) -> Result<i64, ConversionError> {
         if time_us % self.unit_us() != 0 {
             let message =
-                format!("the time {time_us} µs is no whole ms, which the server keeps alone; set its timestamp_precision=us");
+                format!("the time {time_us} µs is not a whole ms, which the server keeps alone; set its timestamp_precision=us");
             return Err(ConversionError(message));
         }
         Ok(time_us / self.unit_us())

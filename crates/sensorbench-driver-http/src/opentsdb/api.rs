@@ -76,7 +76,7 @@ pub fn question(queries: Vec<Json>) -> Json {
     })
 }
 
-/// The answer to a question; nothing where a name in it was never written.
+/// The answer to a question; nothing if a name in it was never written.
 pub fn ask(control: &Control, question: &Json) -> Result<Vec<Series>, DriverError> {
     let reply = control.ask(Call::post_json("/api/query", question.to_string().into_bytes()))?;
     if reply.status.is_success() {

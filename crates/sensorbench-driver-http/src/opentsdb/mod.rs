@@ -334,7 +334,7 @@ impl Protocol for Opentsdb {
     }
 }
 
-/// Rows of HBase that the server is going to compact; None where it compacts none.
+/// Rows of HBase that the server is going to compact; None if it compacts none.
 fn waiting_rows(control: &Control) -> Result<Option<f64>, DriverError> {
     let figures = api::figures(control)?;
     let found = figures.iter().find(|figure| figure.metric == "tsd.compaction.queue.size");

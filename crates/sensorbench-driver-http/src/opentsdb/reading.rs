@@ -62,7 +62,7 @@ enum Part {
 struct Downsampling {
     /// As OpenTSDB has it.
     text: String,
-    /// The stretches that have a value each; None where that is the whole question.
+    /// The stretches that have a value each; None if that is the whole question.
     step_ms: Option<i64>,
 }
 
@@ -151,7 +151,7 @@ impl PointsReading {
         let time = |place: usize| match parameters[place].as_ref() {
             ValueRef::Timestamp(time) => Ok(time.div_euclid(UNIT_US) + i64::from(time.rem_euclid(UNIT_US) != 0)),
             other => {
-                Err(self.refused(ConversionError(format!("{other} is no time")).at("parameter", &self.parameters[place].name)))
+                Err(self.refused(ConversionError(format!("{other} is not a time")).at("parameter", &self.parameters[place].name)))
             }
         };
         let (first, last) = TIMES_MS;
@@ -166,7 +166,7 @@ impl PointsReading {
         Ok(Times { first: from, last: to - 1 })
     }
 
-    /// A name or a value of a tag as the server has it; None where nothing there can be of this name.
+    /// A name or a value of a tag as the server has it; None if nothing there can be of this name.
     fn text<'a>(&self, part: &'a Part, parameters: &'a [Value]) -> Result<Option<Cow<'a, str>>, DriverError> {
         let place = match part {
             Part::Literal(text) => return Ok(Some(Cow::Borrowed(text))),
@@ -180,7 +180,7 @@ impl PointsReading {
         tag(value, usize::MAX).map(Some).map_err(|error| self.refused(error.at("parameter", &self.parameters[place].name)))
     }
 
-    /// The question, as JSON; None where nothing can have what is asked for.
+    /// The question, as JSON; None if nothing can have what is asked for.
     fn request(&self, parameters: &[Value], times: Times) -> Result<Option<String>, DriverError> {
         let mut metric = self.prefix.clone();
         for (number, part) in self.metric.iter().enumerate() {
@@ -221,7 +221,7 @@ impl PointsReading {
             return Ok(());
         }
         let message = format!(
-            "the server's stretches of {step} ms begin at multiples of it since 1970; from {} ms until before {} ms are no whole ones",
+            "the server's stretches of {step} ms begin at multiples of it since 1970; from {} ms until before {} ms are not whole ones",
             times.first,
             times.last + 1
         );
@@ -396,7 +396,7 @@ mod tests {
         assert_eq!(request["queries"][0]["downsample"], json!("1h-count"));
         assert_eq!(request["queries"][0]["filters"][0]["groupBy"], json!(true));
         let uneven = hours.call(&parameters("", DAY_MS * 1000, (DAY_MS + 1_800_000) * 1000)).unwrap_err().to_string();
-        assert!(uneven.contains("are no whole ones"), "{uneven}");
+        assert!(uneven.contains("are not whole ones"), "{uneven}");
         let peak = json!({"metric": "t.value", "downsample": "all-max", "from": ":from", "to": ":to", "row": row});
         let request = sent(&reading(peak).unwrap(), &parameters("", DAY_MS * 1000 + 1, DAY_MS * 1000 + 9_000_000)).unwrap();
         assert_eq!(request["queries"][0]["downsample"], json!("0all-max"));

@@ -126,7 +126,7 @@ pub fn does_as_stated() {
         }
         let seconds = readings.ask("seconds", 0, 3 * SECOND_US).unwrap();
         assert_eq!(seconds, [row(DAY_US, 0.1), row(DAY_US + 2 * SECOND_US, 2.5)]);
-        assert!(readings.ask("seconds", 1000, 3 * SECOND_US).unwrap_err().to_string().contains("are no whole ones"));
+        assert!(readings.ask("seconds", 1000, 3 * SECOND_US).unwrap_err().to_string().contains("are not whole ones"));
         // Written again, the last value stays, whatever is larger.
         readings.write("b", DAY_US, 5.0).unwrap();
         readings.write("b", DAY_US, 3.25).unwrap();

@@ -93,7 +93,7 @@ impl ReplayConnection for Session {
     fn cancel(&self) -> LocalBoxFuture<'_, ()> {
         Box::pin(async {
             self.was_cancelled.set(true);
-            // That the server could not be reached is no error: then the connection is lost, too.
+            // That the server could not be reached is not an error: then the connection is lost, too.
             let _ = timeout(CANCEL_LIMIT, self.kill()).await;
         })
     }

@@ -22,7 +22,7 @@ const MODIFIERS: [&str; 6] = ["low_priority", "delayed", "high_priority", "quick
 const AFTER_DELETED: [&str; 4] = ["where", "order", "limit", "returning"];
 /// Settings of the session itself that clients send as a matter of course.
 const OWN_SETTINGS: [&str; 4] = ["set names", "set autocommit", "set session transaction", "set transaction"];
-const UNKNOWN_FORM: &str = "it is no INSERT, REPLACE, UPDATE or DELETE that names a single table";
+const UNKNOWN_FORM: &str = "it is not an INSERT, REPLACE, UPDATE or DELETE that names a single table";
 
 /// The server knows the statement and prepares none like it. It has read its text as one statement before it says so.
 pub const NOT_PREPARED: u16 = 1295;
@@ -156,7 +156,7 @@ fn problem_of_read(statement: &str) -> Option<&'static str> {
     }
 }
 
-/// Database, where it is named, and name of the one table that a statement changes; None where its form does not tell.
+/// Database, where it is named, and name of the one table that a statement changes; None if its form does not tell.
 fn changed_table(statement: &str) -> Option<(Option<String>, String)> {
     let mut tokens = Tokens { rest: statement }.peekable();
     let Token::Word(verb) = tokens.next()? else { return None };

@@ -139,7 +139,7 @@ impl Connection {
         outcome == SQL_SUCCESS && state != SQL_CD_FALSE
     }
 
-    /// What the driver says of itself and of the database; nothing where it does not say.
+    /// What the driver says of itself and of the database; nothing if it does not say.
     pub fn fact(&self, fact: Fact) -> String {
         let mut length = 0;
         let functions = &self.manager.functions;

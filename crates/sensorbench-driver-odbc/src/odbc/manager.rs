@@ -63,7 +63,7 @@ impl Manager {
         // SAFETY: a library that has all of these names is a driver manager, as far as can be told.
         let functions = unsafe { Functions::of(&library) };
         let functions =
-            functions.map_err(|error| ManagerError(format!("{} is no ODBC driver manager: {}", named(), reason(&error))))?;
+            functions.map_err(|error| ManagerError(format!("{} is not an ODBC driver manager: {}", named(), reason(&error))))?;
         std::mem::forget(library);
         Ok(Self { functions, folder })
     }

@@ -94,7 +94,7 @@ impl LineConnection {
 fn read_answer(stream: &mut impl BufRead) -> io::Result<(u16, Vec<u8>)> {
     let status_line = read_line(stream)?;
     let status = status_line.split(' ').nth(1).and_then(|word| word.parse().ok());
-    let status = status.ok_or_else(|| invalid(format!("“{status_line}” is no status")))?;
+    let status = status.ok_or_else(|| invalid(format!("“{status_line}” is not a status")))?;
     let (mut length, mut is_chunked) = (0, false);
     loop {
         let header = read_line(stream)?.to_ascii_lowercase();

@@ -114,7 +114,7 @@ pub enum Message<'a> {
 /// The message that `bytes` begin with, and its length; None when some of it is still to come.
 ///
 /// # Errors
-/// They are no message.
+/// They are not a message.
 #[inline]
 pub fn next_message(bytes: &[u8]) -> Result<Option<(Message<'_>, usize)>, ConversionError> {
     let Some((head, _)) = bytes.split_first_chunk::<HEAD>() else { return Ok(None) };

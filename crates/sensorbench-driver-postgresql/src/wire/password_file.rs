@@ -36,7 +36,7 @@ pub fn look_up(file: &Path, login: &Login) -> Result<Found, DriverError> {
     let Ok(metadata) = std::fs::metadata(file) else { return Ok(Found::default()) };
     let shown = file.display();
     if !metadata.is_file() {
-        return Ok(Found { ignored: Some(format!("the password file {shown} is no plain file")), password: None });
+        return Ok(Found { ignored: Some(format!("the password file {shown} is not a plain file")), password: None });
     }
     if metadata.permissions().mode() & 0o077 != 0 {
         let why = format!("the password file {shown} was not read, because others may read it: chmod 600 {shown}");

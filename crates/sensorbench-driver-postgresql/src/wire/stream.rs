@@ -12,7 +12,7 @@ use tokio::net::{TcpSocket, TcpStream};
 
 /// A stream whose readiness the runtime tells that opened it, until it moves to another one.
 pub struct PortableStream {
-    /// None where it could not be registered with the runtime that it moved to.
+    /// None if it could not be registered with the runtime that it moved to.
     stream: Option<TcpStream>,
     moves: Arc<AtomicBool>,
 }

@@ -165,7 +165,7 @@ impl Target {
         errors::not_connected(&self.place, self.dialect.about().name, is_login, self.ignored.as_deref(), error)
     }
 
-    /// Asks the server to end what a connection executes. That it could not be reached is no error: then the connection is lost, too.
+    /// Asks the server to end what a connection executes. That it could not be reached is not an error: then the connection is lost, too.
     pub async fn cancel_at(&self, token: CancelToken, place: &Place) {
         let cancelled = async {
             let stream = connected_to(place.address).await?;

@@ -109,7 +109,7 @@ impl Form {
             Form::Bytes => ValueRef::Bytes(bytes),
             Form::Numeric => ValueRef::Double(
                 numeric::to_double(bytes)
-                    .ok_or_else(|| ConversionError("the server sent bytes that are no numeric".to_owned()))?,
+                    .ok_or_else(|| ConversionError("the server sent bytes that are not a numeric value".to_owned()))?,
             ),
         })
     }
@@ -167,7 +167,7 @@ impl Limits {
         self.nulls.check(form, value)?;
         match value {
             ValueRef::Timestamp(time) if time % self.time_unit_us != 0 => Err(ConversionError(format!(
-                "the time {time} µs is no multiple of {} µs, which is all that the server keeps of a time",
+                "the time {time} µs is not a multiple of {} µs, which is all that the server keeps of a time",
                 self.time_unit_us
             ))),
             _ => Ok(()),

@@ -2,7 +2,7 @@
 
 use sensorbench_driver::Literal;
 
-/// Reads a JSON array of literals: texts lose their quotes, numbers stay as they are written. None where it is no such array.
+/// Reads a JSON array of literals: texts lose their quotes, numbers stay as they are written. None if it is no such array.
 pub fn parse_literals(json: &str) -> Option<Vec<Literal>> {
     let mut rest = json.trim().strip_prefix('[')?.trim_start();
     let mut literals = Vec::new();

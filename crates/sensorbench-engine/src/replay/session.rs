@@ -40,7 +40,7 @@ pub(super) struct Sessions {
 /// A statement that is handed over.
 pub(super) struct Handed {
     pub statement: Statement,
-    /// When it is to start; None where that is when it starts.
+    /// When it is to start; None if that is when it starts.
     pub intended_start_ns: Option<u64>,
     /// True when nothing of the target's kept the replay from handing it over in time.
     pub in_time: bool,
@@ -144,7 +144,7 @@ impl Session<'_> {
         self.end(handed, start_ns, result);
     }
 
-    /// When a statement would have started if the replayer had never been late; None where the target kept it from handing the statement over, or
+    /// When a statement would have started if the replayer had never been late; None if the target kept it from handing the statement over, or
     /// there is no clock.
     fn start_in_time(&self, handed: &Handed) -> Option<u64> {
         handed.intended_start_ns.filter(|_| handed.in_time).map(|intended_ns| intended_ns.max(self.free_in_time_ns))

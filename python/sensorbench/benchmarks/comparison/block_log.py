@@ -44,7 +44,7 @@ class BlockLog:
         return True
 
     def check_room(self, variant: Variant) -> None:
-        """Raises FailedError where a variant alone is known not to fit."""
+        """Raises FailedError if a variant alone is known not to fit."""
 
     def was_interrupted(self, block: PlannedBlock, variant: Variant) -> bool:
         """Whether a run of a variant was cut short, so that what it has written is not known."""
@@ -52,7 +52,7 @@ class BlockLog:
         return any(run.exists() and not is_complete(run) for run in runs)
 
     def loaded(self, block: PlannedBlock, variant: Variant, load: LoadReport | None) -> None:
-        """Notes how a variant was loaded, None where its data lay there."""
+        """Notes how a variant was loaded, None if its data lay there."""
 
     def saw(self, processes: Mapping[str, list[int]]) -> None:
         """Notes which servers were in the process table."""
@@ -111,7 +111,7 @@ class _Current:
 
 
 class LogOfBlocks(BlockLog):
-    """Blocks of which each is one variant's. Those that are over stay so when results are gone on with."""
+    """Blocks of which each is one variant's. Those that are over stay so when results are resumed."""
 
     def __init__(
         self,
@@ -136,7 +136,7 @@ class LogOfBlocks(BlockLog):
         self._prepared_bytes = {
             variant.id: sum(table.bytes for table in tables[variant.id]) for variant in unfinished if lies_here(variant)
         }
-        # Results that are gone on with have the same conditions in all of their blocks.
+        # Resumed results have the same conditions in all of their blocks.
         self._data = writer.manifest.plan.data_between_blocks or data_between_blocks(
             unfinished, tables, comparison.estimate, planned, free_room(writer.folder)[0]
         )

@@ -33,7 +33,7 @@ def plan_blocks(variants: Sequence[Variant], repetitions: int, planned: PlannedB
     Args:
         variants: all of its variants.
         repetitions: of each variant that is asked.
-        planned: how it is cut; None where all servers are up.
+        planned: how it is cut; None if all servers are up.
 
     """
     if planned is None:
@@ -124,7 +124,7 @@ def decided(size_bytes: float, planned: PlannedBlocks, free_bytes: int, sizes_by
 
 
 def why_too_large(rows: int | None, disk: int | None, memory: int | None, disk_free: int, memory_free: int) -> str | None:
-    """Why a variant alone does not fit, with the arithmetic; None where it does, or nothing is known.
+    """Why a variant alone does not fit, with the arithmetic; None if it does, or nothing is known.
 
     Args:
         rows: of all its tables.

@@ -147,7 +147,7 @@ def _with_accounts(
 
 
 def _retained(connected: ConnectedComparison, variant: Variant, writes: Writes) -> Retained | None:
-    """What was done with the readings of the only run, and the rollup that is there; None where no reading expires."""
+    """What was done with the readings of the only run, and the rollup that is there; None if no reading expires."""
     comparison, wanted = connected.comparison, connected.comparison.workload.retention
     if wanted is None:
         return None

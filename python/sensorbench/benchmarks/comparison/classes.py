@@ -16,7 +16,7 @@ _DURABLE = {
 
 
 def consistency_levels(result: ComparisonResult, operations: Iterable[str]) -> dict[str, str]:
-    """The consistency level at which each variant executes operations, in words; empty where all variants have the same.
+    """The consistency level at which each variant executes operations, in words; empty if all variants have the same.
 
     Args:
         result: a comparison.
@@ -29,7 +29,7 @@ def consistency_levels(result: ComparisonResult, operations: Iterable[str]) -> d
 
 
 def durability_classes(result: ComparisonResult) -> dict[str, str]:
-    """Where the writes of each variant are when they are acknowledged, in words; empty where that is the same for all variants."""
+    """Where the writes of each variant are when they are acknowledged, in words; empty if that is the same for all variants."""
     found = {}
     for variant, load in result.loads.items():
         known = durability_of(load.description.database, load.description.settings)
@@ -78,7 +78,7 @@ def _level(variant: VariantManifest, settings: Mapping[str, str], operations: li
 
 
 def _replicas(level: str, replication: int) -> str:
-    """How many replicas a level is, so that `quorum` and `all` of one copy are the same; the level itself where that is no number."""
+    """How many replicas a level is, so that `quorum` and `all` of one copy are the same; the level itself where that is not a number."""
     try:
         return str(replicas_of(level, replication))
     except ValueError:

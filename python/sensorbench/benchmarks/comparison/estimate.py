@@ -49,7 +49,7 @@ class RunCost:
         return self.warmup_s + min(self.length_s, limit_s) + RUN_OVERHEAD_S
 
     def expected(self, limit_s: float) -> int | None:
-        """How many operations end within a time; None where all of them do."""
+        """How many operations end within a time; None if all of them do."""
         if self.operations is None or self.length_s <= limit_s or self.operation_s <= 0.0:
             return None
         return max(1, min(self.operations, int(limit_s / self.operation_s)))
@@ -69,7 +69,7 @@ def run_cost(variant: Variant, found: VariantPilot, part: PartPilot, workload: W
 
 
 def found_of(variant: Variant, part: PartPilot) -> VariantPilot | None:
-    """What the pilot found of a variant, or of the one that stands for it; None where it found nothing."""
+    """What the pilot found of a variant, or of the one that stands for it; None if it found nothing."""
     found = part.variants.get(part.measured_as.get(variant.id, variant.id))
     return None if found is None or found.failed else found
 
@@ -99,7 +99,7 @@ def estimate_comparisons(
         max_variant_time_s: how long a run of a variant may take.
         is_measured: whether the pilot measured anything.
         refused: variants of each comparison that make no sense at the scale, with why not.
-        blocks: how variants are measured one at a time; None where all servers are up.
+        blocks: how variants are measured one at a time; None if all servers are up.
 
     """
     disk_free, memory_free = free_room(out)

@@ -213,10 +213,10 @@ def load_one(
         was_interrupted: whether a run that was cut short has written: it would write the same rows again beside those, of which not all are known.
 
     Returns:
-        How it was loaded; None where its data lay there.
+        How it was loaded; None if its data lay there.
 
     Raises:
-        FailedError: where it cannot be loaded, and where its rows did not become as wide as its schema says.
+        FailedError: if it cannot be loaded, and where its rows did not become as wide as its schema says.
 
     """
     target, fingerprint = (

@@ -35,7 +35,7 @@ MAX_LAG = MAX_DROPPED / 2
 @dataclass(frozen=True)
 class Origin:
     """A comparison that figures are from: what was measured, on which data and machine, when and how. `span_s` is from the first
-    reading to the end of the last one's interval; None where it is not known.
+    reading to the end of the last one's interval; None if it is not known.
     """
 
     title: str
@@ -51,7 +51,7 @@ class Origin:
 
     @property
     def sensors(self) -> int | None:
-        """About how many sensors there were: readings over those that one sensor gives in the span. None where that is not known."""
+        """About how many sensors there were: readings over those that one sensor gives in the span. None if that is not known."""
         if not self.span_s or not self.interval_s:
             return None
         return max(1, round(self.readings * self.interval_s / self.span_s))
@@ -187,7 +187,7 @@ class MeasuredVariant:
 
     @property
     def description(self) -> ServerDescription | None:
-        """What the database said of itself after loading; None where it was not loaded."""
+        """What the database said of itself after loading; None if it was not loaded."""
         load = self.comparison.result.loads.get(self.variant.id)
         return load.description if load else None
 
@@ -204,7 +204,7 @@ class MeasuredVariant:
 
     @property
     def memory_bytes(self) -> float | None:
-        """What its servers had resident, on average; None where no process of theirs was looked at."""
+        """What its servers had resident, on average; None if no process of theirs was looked at."""
         uses = [server_use(self.comparison.result, run, self.variant.id) for run, _ in self._phases]
         known = [moment.megabytes for use in uses for moment in use]
         return fmean(known) * 1e6 if known else None
@@ -218,7 +218,7 @@ def _machine(environment: Environment) -> str:
 
 
 def _span_s(dataset: DescribedDataset) -> float | None:
-    """From the first reading to the end of the last one's interval; None where times or interval are not known."""
+    """From the first reading to the end of the last one's interval; None if times or interval are not known."""
     first, last, interval_s = dataset.get("first_time"), dataset.get("last_time"), dataset.get("interval_s")
     if not first or not last or not interval_s:
         return None

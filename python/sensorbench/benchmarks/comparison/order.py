@@ -67,7 +67,7 @@ class EventOrder:
         )
 
     def run(self) -> None:
-        """Does all of it. Raises FailedError where every variant failed, or one without which it does not go on."""
+        """Does all of it. Raises FailedError if every variant failed, or one without which it does not go on."""
         check_dataset(self._base.workbench, self._comparison.operations, self._known)
         for block in self._blocks:
             self._run_block(block)
@@ -104,7 +104,7 @@ class EventOrder:
                     self._drop(variant, stage.connected)
 
     def _started(self, block: PlannedBlock, variant: Variant, stack: ExitStack) -> Stage | None:
-        """The servers of a block, up until the stack ends; None where that of its variant does not start, or the variant does not fit."""
+        """The servers of a block, up until the stack ends; None if that of its variant does not start, or the variant does not fit."""
         stages: list[Stage] = []
 
         def start(variant: Variant) -> None:
@@ -218,5 +218,5 @@ class EventOrder:
         try:
             measure_stall(self._base, stall, self._writer, self._reporter)
         except FailedError as error:
-            # It shows how to measure, and is no part of the comparison, which is complete.
+            # It shows how to measure, and is not part of the comparison, which is complete.
             self._reporter.warn(f"coordinated omission could not be shown: {error}")

@@ -44,7 +44,7 @@ from sensorbench.runner import (
 )
 from sensorbench.verification import reference_table
 
-# The comparisons of a benchmark at a scale, by name, with their data below a folder. Raises UsageError where the scale is too small for them.
+# The comparisons of a benchmark at a scale, by name, with their data below a folder. Raises UsageError if the scale is too small for them.
 ComparisonsAt = Callable[[float, Path], dict[str, Comparison]]
 # Whether what was found of the first comparisons leaves no time for further ones.
 IsFull = Callable[[Pilot], bool]
@@ -103,7 +103,7 @@ def run_pilot(
             then left out. If not given, all are measured.
 
     Raises:
-        UsageError: where comparisons make no sense at any scale.
+        UsageError: if comparisons make no sense at any scale.
 
     """
     start_s = time.monotonic()
@@ -130,7 +130,7 @@ def _sizes(comparisons_at: ComparisonsAt, scale: float, folder: Path) -> tuple[_
 
 
 def _opened(comparisons_at: ComparisonsAt, scale: float, limit: float, folder: Path) -> _Size:
-    """The comparisons at a scale, or at the next larger one that is not too small for them. Raises UsageError where none is."""
+    """The comparisons at a scale, or at the next larger one that is not too small for them. Raises UsageError if none is."""
     while True:
         start_s = time.monotonic()
         try:
@@ -144,7 +144,7 @@ def _opened(comparisons_at: ComparisonsAt, scale: float, limit: float, folder: P
 
 
 def _mix(comparison: Comparison) -> dict[str, float]:
-    """The operations, each range of one by itself. Raises UsageError where the data are too small for them."""
+    """The operations, each range of one by itself. Raises UsageError if the data are too small for them."""
     sound = validated(comparison)
     with sound.workbench:
         return sound.comparison.workload.mix

@@ -111,7 +111,7 @@ def plan_comparison(
 
 
 def _check_can_share(sound: ValidatedComparison) -> None:
-    """Raises UsageError where load generators cannot share the runs."""
+    """Raises UsageError if load generators cannot share the runs."""
     comparison = sound.comparison
     if not comparison.generators.share_runs:
         return
@@ -127,7 +127,7 @@ def _check_can_share(sound: ValidatedComparison) -> None:
         check_can_share_operations(comparison.generators, planned)
 
 
-# What must be the same in results that are gone on with.
+# What must be the same in resumed results.
 _SAME = ("name", "part", "dataset", "operations", "workload", "resources", "generators", "hosts", "one_at_a_time")
 
 
@@ -167,7 +167,7 @@ class ComparisonBenchmark(Benchmark[ComparisonPlan, ComparisonManifest, Comparis
                 yield started
 
     def check(self, plan: ComparisonPlan, servers: Servers, owner: Owner) -> None:
-        """Raises UsageError where the namespace of a variant that is not finished is refused, and EngineError where nobody answers."""
+        """Raises UsageError if the namespace of a variant that is not finished is refused, and EngineError where nobody answers."""
         del servers
         connected = plan.prepared.connected
         for variant in connected.comparison.variants:

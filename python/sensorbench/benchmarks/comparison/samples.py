@@ -27,7 +27,7 @@ def sample_of(runs: Sequence[RunResult], operation: str, unit: UnitOf = each_run
         unit: which runs are resampled together.
 
     Returns:
-        None where some run has no latency.
+        None if some run has no latency.
 
     """
     runs = that_had(runs, operation)
@@ -87,7 +87,7 @@ def sample_before(runs: Sequence[RunResult], operation: str, units: Sequence[int
         ends: of each run, the number of the first operation that is left out.
 
     Returns:
-        None where some run has no latency.
+        None if some run has no latency.
 
     """
     histograms = [_summed_up(run, operation, end) for run, end in zip(runs, ends, strict=True)]

@@ -25,7 +25,7 @@ class Stages(ABC):
 
     @abstractmethod
     def up(self, block: PlannedBlock) -> AbstractContextManager[Stage]:
-        """The servers of a block's variants, up. Raises FailedError where one does not start."""
+        """The servers of a block's variants, up. Raises FailedError if one does not start."""
 
     @abstractmethod
     def discard(self, variant: Variant) -> bool:

@@ -30,7 +30,7 @@ def measure_stall(connected: ConnectedComparison, test: StallTest, writer: Compa
     comparison = connected.comparison
     variant = next(variant for variant in comparison.variants if variant.id == test.variant)
     if variant.temporary is None:
-        raise FailedError(f"{variant.id} is no file of these results, and is not stalled")
+        raise FailedError(f"{variant.id} is not a file of these results, and is not stalled")
     parameters = parameters_of(comparison.operations, [test.operation], connected.workbench, "the stall")
     schedules: dict[Loop, Schedule] = {"closed": Schedule(concurrency=1), "open": Schedule(rate=test.rate_per_s, concurrency=1)}
     folder, held_s = stall_folder(writer.folder), dict[Loop, float]()

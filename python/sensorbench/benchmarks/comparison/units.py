@@ -32,7 +32,7 @@ def units_of(runs: Sequence[RunResult], unit: UnitOf) -> list[int]:
 
 
 def too_few_blocks(result: ComparisonResult, variants: Iterable[str]) -> str | None:
-    """Why nothing is judged of variants that were measured one at a time; None where that may be, or all servers were up."""
+    """Why nothing is judged of variants that were measured one at a time; None if that may be, or all servers were up."""
     if result.manifest.plan.one_at_a_time is None:
         return None
     unit = unit_of(result)

@@ -10,7 +10,7 @@ from sensorbench.benchmarks.doctor.machine import MachineReading
 # Clocks that are read without a call into the kernel or the hypervisor.
 FAST_CLOCKS = ("tsc", "kvm-clock", "arch_sys_counter", "hyperv_clocksource_tsc_page")
 MAX_RESOLUTION_S = 1e-6
-# How many times the machine's own lateness the client's may be, and what is no matter at all.
+# How many times the machine's own lateness the client's may be, and what does not matter at all.
 MAX_LAG_RATIO, NO_LAG_S = 5.0, 100e-6
 WARN_STEAL, MAX_STEAL = 0.01, 0.05
 GB = 1_000_000_000

@@ -23,7 +23,7 @@ class Check(_Part):
     name: str
     state: State
     measured: str = Field(description="What was found, with its unit.")
-    action: str = Field(default="", description="What to do about it; empty where nothing is to be done.")
+    action: str = Field(default="", description="What to do about it; empty if nothing is to be done.")
 
 
 class OperationNoise(_Part):
@@ -53,7 +53,7 @@ class Diagnosis(_Part):
 
     quick: bool
     checks: list[Check]
-    trusted_above_s: float | None = Field(description="From which latency on figures can be trusted; null where none can.")
+    trusted_above_s: float | None = Field(description="From which latency on figures can be trusted; null if none can.")
     timer_lag_s: float | None = Field(
         default=None,
         description="How late the client's timer is, at the 99th percentile; null in what earlier versions printed.",

@@ -78,7 +78,7 @@ def wakeup_floor_s(sleeps: int) -> float:
 
 
 def _first_line(file: Path) -> str:
-    """The first line of a file; nothing where it cannot be read."""
+    """The first line of a file; nothing if it cannot be read."""
     try:
         return file.read_text(encoding="utf-8").partition("\n")[0].strip()
     except (OSError, UnicodeDecodeError):

@@ -139,7 +139,7 @@ def check_can(change: Change, cluster: Cluster) -> None:
 
 
 def why_unavailable(change: Change, place: Host = HERE) -> str | None:
-    """Why a fault cannot be had on a machine; None where it can, and of what is no fault."""
+    """Why a fault cannot be had on a machine; None if it can, and of what is not a fault."""
     return place.call(why_not, change.kind, place.address, change.how) if change.kind in FAULTS else None
 
 

@@ -82,7 +82,7 @@ class LabNodes(Cluster):
         return f"node {lab.remove_node(self.name).number}"
 
     def send_to_last(self, wanted: signal.Signals) -> int:
-        """Sends a signal to the last node and all its processes, where it is; the node's number. Raises FailedError where it does not run."""
+        """Sends a signal to the last node and all its processes, where it is; the node's number. Raises FailedError if it does not run."""
         number = lab.find_instance(self.name).nodes[-1].number
         lab.signal_node(self.name, number, wanted)
         return number
@@ -148,7 +148,7 @@ class ExternalCluster(Cluster):
         return f"node {self.count + 1}"
 
     def require_command(self, kind: str) -> None:
-        """Raises UsageError where a command is missing for a kind of change."""
+        """Raises UsageError if a command is missing for a kind of change."""
         if kind in _OPTIONS:
             self._command(kind)
 

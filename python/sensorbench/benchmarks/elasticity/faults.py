@@ -50,8 +50,8 @@ def suffering(name: str, number: int, kind: Kind, how: str) -> Iterator[None]:
     """Has a node of an instance suffer, on the machine that it is on.
 
     Raises:
-        FailedError: where it does not run, or the machine does not permit that.
-        LostHostError: where its host is gone.
+        FailedError: if it does not run, or the machine does not permit that.
+        LostHostError: if its host is gone.
 
     """
     instance = lab.find_instance(name)
@@ -79,7 +79,7 @@ class _Suffering:
 
 
 def why_not(kind: Kind, address: str, how: str) -> str | None:
-    """Why a fault cannot be had on this machine; None where it can.
+    """Why a fault cannot be had on this machine; None if it can.
 
     Args:
         kind: which.

@@ -15,11 +15,11 @@ def data_moves(nodes: Mapping[str, Insight], begun_at_s: float | None, *, joins:
 
     Args:
         nodes: what each said in a run with one change in it.
-        begun_at_s: when that began, on the run's clock; None where it did not.
+        begun_at_s: when that began, on the run's clock; None if it did not.
         joins: whether nodes join by it: those that have nothing afterwards are named.
 
     Returns:
-        None where the nodes do not tell what they hold.
+        None if the nodes do not tell what they hold.
 
     """
     if begun_at_s is None:
@@ -83,7 +83,7 @@ def _moved_parts(held: Mapping[str, NodeData]) -> int:
 
 
 def _moving_s(parts: Mapping[str, Series], begun_at_s: float) -> float | None:
-    """From the first part that came to another node to the last; None where none did."""
+    """From the first part that came to another node to the last; None if none did."""
     moments = [moment for series in parts.values() for moment in _changes_s(series) if moment > begun_at_s]
     return max(moments) - min(moments) if moments else None
 

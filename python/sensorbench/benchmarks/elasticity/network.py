@@ -20,7 +20,7 @@ _QUEUE, _NO_LIMIT = "7700:", "100gbit"
 @contextmanager
 def cut_off(host: str) -> Iterator[None]:
     """An address to which no packet comes, not from clients and not from other nodes: connections that are open get no answer, new ones
-    are refused. What was sent arrives late, when it is over. Raises FailedError where that is not permitted.
+    are refused. What was sent arrives late, when it is over. Raises FailedError if that is not permitted.
     """
     _require_loopback(host)
     _route("add", host)
@@ -33,7 +33,7 @@ def cut_off(host: str) -> Iterator[None]:
 @contextmanager
 def slowed(host: str, how: str) -> Iterator[None]:
     """An address to and from which packets go, in the words of tc, at a rate in all (1mbit), each so much later (20ms), or with such a share
-    of them lost (2%). Raises FailedError where that is not permitted, or is so already for an address.
+    of them lost (2%). Raises FailedError if that is not permitted, or is so already for an address.
     """
     _require_loopback(host)
     _tc("qdisc", "add", "dev", "lo", "root", "handle", _QUEUE, "htb", "default", "1")
@@ -53,7 +53,7 @@ def slowed(host: str, how: str) -> Iterator[None]:
 def _require_loopback(host: str) -> None:
     if not is_loopback(host):
         raise FailedError(
-            f"{host} is no loopback address: its host would be cut off from the machine that should end that; expected hosts of this machine "
+            f"{host} is not a loopback address: its host would be cut off from the machine that should end that; expected hosts of this machine "
             "(local:N), or a fault of another kind"
         )
 

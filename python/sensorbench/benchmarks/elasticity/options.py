@@ -31,55 +31,55 @@ class ElasticityOptions(HostOptions, ServerMemoryOptions):
 
     targets: tuple[str, ...] = option(
         ...,
-        "A cluster: a database's name (the lab starts it), lab:NAME, or a URL. Several are measured interleaved, and compared.",
+        "Cluster to test: a database name (the lab starts it), lab:NAME, or a URL. Several clusters are measured interleaved and compared.",
         "--target",
     )
-    nodes: int | None = option(None, "Nodes at the start; the fewest that the database can have if not given.", ge=1)
+    nodes: int | None = option(None, "Nodes at the start; the database's minimum if not given.", ge=1)
     changes: tuple[str, ...] = option(
         (),
-        f"What is done to the cluster, as join:2 or kill:30s. {'. '.join(f'{kind}: {said}' for kind, said in KINDS.items())}. May be given "
-        "several times, for one after the other. Without it as many nodes join as there are.",
+        f"Change of the cluster, such as join:2 or kill:30s. {'. '.join(f'{kind}: {said}' for kind, said in KINDS.items())}. May be given "
+        "several times, for one change after another. If not given, the number of nodes is doubled.",
         "--change",
     )
-    dataset: str = option("wikipedia", "Articles: a dataset's name or folder.")
-    scale: float = option(1.0, "The share of the dataset that is loaded.")
-    copies: int = option(1, "How often the articles are loaded at the start, each time under new ids.", ge=1)
-    schema_: str = option("by_id", "A schema of articles for the database.", "--schema")
-    requests: int = option(REQUESTS_OF_A_SET, "Requests of a set that each thread issues.", ge=1)
-    threads_per_node: int = option(1, "Threads for each node at the start.", ge=1)
-    executions: int = option(10, "Sets that are one measurement.", ge=1)
-    rate: float | None = option(None, "An open loop: requests per second for each node at the start.", ge=0.001)
-    warmup: SecondsOrNone = option("30s", "How long the load is held before measurements count; 0 for none.")
+    dataset: str = option("wikipedia", "Articles to load: name or folder of a dataset.")
+    scale: float = option(1.0, "Share of the dataset to load.")
+    copies: int = option(1, "Number of copies of the articles to load, each with new ids.", ge=1)
+    schema_: str = option("by_id", "Schema for the articles.", "--schema")
+    requests: int = option(REQUESTS_OF_A_SET, "Requests per thread in each set.", ge=1)
+    threads_per_node: int = option(1, "Threads per node at the start.", ge=1)
+    executions: int = option(10, "Sets per measurement.", ge=1)
+    rate: float | None = option(None, "Open loop at this rate: requests per second per node at the start.", ge=0.001)
+    warmup: SecondsOrNone = option("30s", "Warm-up before measurements count; 0 for none.")
     before: int = option(20, "Measurements before the change.", ge=2)
-    after: int = option(20, "Measurements that must have been stable at the end.", ge=10)
-    at_most: Seconds = option("30m", "How long stability is waited for when the change is done.")
-    timeout: Seconds = option("10s", "How long a request may take.")
+    after: int = option(20, "Stable measurements required at the end.", ge=10)
+    at_most: Seconds = option("30m", "How long to wait for stability after the change.")
+    timeout: Seconds = option("10s", "Time limit of a request.")
     generators: int = option(
         1,
-        "Load generators that share the requests: on the hosts if --hosts names some, else processes of this machine. With more than one there are "
-        "no registers, so that what is lost or stale is not seen.",
+        "Number of load generators that share the requests: on --hosts if given, else processes of this machine. More than one measure "
+        "without registers, so that lost writes and stale reads are not detected.",
         ge=1,
         le=MAX_GENERATORS,
     )
-    no_growth: bool = option(False, "Data and load stay as they are when nodes have joined.")
-    settings: tuple[str, ...] = option((), "A setting of the servers that the lab starts, KEY=VALUE.", "--server-setting")
-    add_node_command: str | None = option(None, "Of a URL: the command that adds a node.")
-    remove_node_command: str | None = option(None, "Of a URL: the command that takes a node out.")
+    no_growth: bool = option(False, "Keep data and load unchanged after nodes have joined.")
+    settings: tuple[str, ...] = option((), "Setting of the servers that the lab starts: KEY=VALUE.", "--server-setting")
+    add_node_command: str | None = option(None, "For a URL: command that adds a node.")
+    remove_node_command: str | None = option(None, "For a URL: command that removes a node.")
     node_memory: Annotated[int | None, parsed(_node_memory)] = option(
-        None, "Of a URL: the memory of a node, such as 2G. Claims about data beyond memory need it."
+        None, "For a URL: memory of a node, such as 2G. Claims about data larger than memory need it."
     )
-    status_command: str | None = option(None, "Of a URL: a command that ends with 0 when no data are moving any more.")
-    repetitions: int = option(1, "How many times each target is measured.", ge=1)
-    seed: int = option(DEFAULT_SEED, "From which all requests follow.", ge=0)
+    status_command: str | None = option(None, "For a URL: command that exits with 0 when no data are moving.")
+    repetitions: int = option(1, "Repetitions of each target.", ge=1)
+    seed: int = option(DEFAULT_SEED, "Seed of all requests.", ge=0)
 
 
 class ElasticityStudyOptions(RepetitionOptions, HostOptions, ServerMemoryOptions):
     """What a user may change; the study decides where nothing is said."""
 
-    scale: float | None = option(None, "Share of the dataset that is used. Without it, --budget chooses, or it is all.")
+    scale: float | None = option(None, "Share of the dataset to use. If not given, --budget chooses it, else all is used.")
     budget: Seconds | None = option(
         None,
-        "Choose scale and number of requests by arithmetic so that the parts end in this time: 60m. Those that do not fit are left for --resume.",
+        "Choose scale and number of requests so that the parts end in this time: 60m. Parts that do not fit are left for --resume.",
     )
     targets: tuple[str, ...] = option(
         (),
@@ -87,18 +87,18 @@ class ElasticityStudyOptions(RepetitionOptions, HostOptions, ServerMemoryOptions
         "--target",
     )
     scenarios: tuple[str, ...] = option(
-        (), "Only what is done to clusters under this name. May be given several times.", "--scenario"
+        (), "Run only the scenario of this name. May be given several times.", "--scenario"
     )
-    nodes: int | None = option(None, "Nodes of each cluster at the start; as many join.", ge=1)
-    dataset: str | None = option(None, "A dataset's name, or the folder of an imported one.")
-    copies: int | None = option(None, "How often the articles are loaded at the start, each time under new ids.", ge=1)
-    operations: int | None = option(None, "Requests of a set that each thread issues.", ge=1)
-    executions: int | None = option(None, "Sets that are one measurement.", ge=1)
+    nodes: int | None = option(None, "Nodes of each cluster at the start; the same number joins.", ge=1)
+    dataset: str | None = option(None, "Name of a dataset, or folder of an imported one.")
+    copies: int | None = option(None, "Number of copies of the articles to load, each with new ids.", ge=1)
+    operations: int | None = option(None, "Requests per thread in each set.", ge=1)
+    executions: int | None = option(None, "Sets per measurement.", ge=1)
     measurements: int | None = option(None, "Measurements before a change, and after the cluster is stable again.", ge=10)
     warmup: SecondsOrNone | None = option(
-        None, "How long the load is held before measurements count; 0 for none. 30 s if not given."
+        None, "Warm-up before measurements count; 0 for none, 30 s if not given."
     )
-    rate: Rate | None = option(None, "Requests per second that come whether or not others are answered (an open loop).")
+    rate: Rate | None = option(None, "Open loop at this rate: requests per second, whether or not earlier ones are answered.")
 
     @property
     def used_scale(self) -> float:

@@ -105,7 +105,7 @@ def _commands(spec: TargetSpec, options: ElasticityOptions) -> ExternalCommands 
 
 
 def _node_memory(spec: TargetSpec, options: ElasticityOptions) -> int | None:
-    """The memory of a node of a cluster of one's own, as the user says it. Raises UsageError where the lab knows it."""
+    """The memory of a node of a cluster of one's own, as the user says it. Raises UsageError if the lab knows it."""
     if options.node_memory is not None and spec.place != "url":
         raise UsageError(
             f"--node-memory: {spec.label} is a cluster of the lab; give --server-memory instead, the memory of all nodes at the start"

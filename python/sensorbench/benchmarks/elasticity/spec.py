@@ -79,12 +79,12 @@ class ElasticitySpec:
 
     @property
     def node_memory_bytes(self) -> int | None:
-        """The memory of one of the nodes that there are at the start; None where it is not limited, and not known."""
+        """The memory of one of the nodes that there are at the start; None if it is not limited, and not known."""
         return self.user_node_bytes if self.memory_bytes is None else self.memory_bytes // self.nodes
 
     @property
     def node_idle_bytes(self) -> int | None:
-        """What a node that the lab starts takes before there are any data; None where it is not known."""
+        """What a node that the lab starts takes before there are any data; None if it is not known."""
         if self.target.place != "started":
             return None
         settings = dict(self.target.server_settings)

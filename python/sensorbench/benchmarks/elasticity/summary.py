@@ -122,13 +122,13 @@ def _moment(events: Sequence[RunEvent], name: str) -> float | None:
 
 
 def _noticed_s(events: Sequence[RunEvent], begun_at_s: float | None) -> float | None:
-    """After how long the other nodes knew that one does not answer; None where that is not known."""
+    """After how long the other nodes knew that one does not answer; None if that is not known."""
     at_s = next((event.time_s for event in events if event.name.endswith(NOTICED)), None)
     return None if at_s is None or begun_at_s is None else at_s - begun_at_s
 
 
 def request_sums_of(run: RunResult) -> RequestSums | None:
-    """The measurements of a run and what ended in each second, of its log, or of what a bundle has in its place; None where nothing was logged.
+    """The measurements of a run and what ended in each second, of its log, or of what a bundle has in its place; None if nothing was logged.
 
     Raises DamagedResultsError.
     """
@@ -181,7 +181,7 @@ def _scored_from_s(sets: Sets, begun_at_s: float | None) -> float | None:
 
 
 def _level(sets: Sets, from_s: float, to_s: float | None) -> SetLevel | None:
-    """Mean and standard deviation of the set times of a time window, and how many there are; None where there are fewer than two."""
+    """Mean and standard deviation of the set times of a time window, and how many there are; None if there are fewer than two."""
     durations_s = sets.between(from_s, np.inf if to_s is None else to_s).durations_s
     if len(durations_s) < 2:
         return None
@@ -196,7 +196,7 @@ def _stabilisation(
     done_at_s: float | None,
     moves: DataMoves | None,
 ) -> Stabilisation | None:
-    """When the cluster was stable again, after its data were where they belong; None where the change was not done."""
+    """When the cluster was stable again, after its data were where they belong; None if the change was not done."""
     if scored_from_s is None or begun_at_s is None or done_at_s is None:
         return None
     if moves is not None and moves.without_data:
@@ -226,7 +226,7 @@ def _stabilisation(
 
 
 def _score(sets: Sets, scored_from_s: float, stable_at_s: float, requests_per_thread: float) -> ElasticityScore:
-    """The score with one moment of stability. Raises ValueError where there is none."""
+    """The score with one moment of stability. Raises ValueError if there is none."""
     found = asdict(elasticity(sets, scored_from_s, stable_at_s, requests_per_thread))
     return ElasticityScore(definitions=ScoreDefinitions(**found.pop("definitions")), **found)
 

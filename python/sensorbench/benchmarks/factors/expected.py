@@ -24,7 +24,7 @@ class Expected:
     took_s: Mapping[str, Sequence[float]] = field(default_factory=lambda: MappingProxyType({}))
 
     def finding_s(self) -> float:
-        """How long finding the rates takes; nothing where a user says them."""
+        """How long finding the rates takes; nothing if a user says them."""
         return self._of(FINDING) if self.plan.options.rate is None else 0.0
 
     def cell_s(self, cell: Cell) -> float:

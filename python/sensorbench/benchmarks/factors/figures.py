@@ -17,7 +17,7 @@ _MEMTABLES = ("memtable_heap_bytes", "memtable_off_heap_bytes")
 
 
 def filled_figures(result: StressResult) -> FilledFigures | None:
-    """How fast the records were put there, and what the servers did for it; None where they were there before."""
+    """How fast the records were put there, and what the servers did for it; None if they were there before."""
     run = result.populate
     if run is None or run.manifest.totals is None:
         return None

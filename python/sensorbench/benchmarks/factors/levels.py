@@ -23,7 +23,7 @@ def by_round(measured: Sequence[CellMeasurement], where: Where, figure: str) -> 
 
 def ratio(sequence: Sequence[CellMeasurement], other: Sequence[CellMeasurement], where: Where, figure: str) -> Interval | None:
     """The ratio of a figure of one level to that of another, round by round, because cells of a round have the same operations and
-    follow one another; None where no round has both above 0.
+    follow one another; None if no round has both above 0.
     """
     of_one, of_other = by_round(sequence, where, figure), by_round(other, where, figure)
     rounds = sorted(of_one.keys() & of_other.keys())

@@ -9,16 +9,16 @@ class FactorOptions(ClusterOptions, RateOptions, RepetitionOptions):
     default takes.
     """
 
-    target: str | None = option(None, "The study's database with options behind ?, as in URLs.")
-    parts: tuple[str, ...] = option((), "Only this part, of a study with parts. May be given several times.", "--part")
+    target: str | None = option(None, "The study's database, with options after ? as in URLs.")
+    parts: tuple[str, ...] = option((), "Run only this part of a study. May be given several times.", "--part")
     scale: float | None = option(
-        None, "Share of the study's records, and of the settings that are sizes. Without it, --budget chooses, or it is all."
+        None, "Share of the study's records and of its size settings. If not given, --budget chooses it, else it is 1."
     )
     budget: Seconds | None = option(
         None,
-        "Choose the scale by arithmetic, measure first what decides most claims, and begin nothing that would not end in this time: 60m. --resume goes on.",
+        "Choose the scale, measure first what decides most claims, and start nothing that would not end in this time: 60m. --resume continues.",
     )
-    duration: Seconds | None = option(None, "How long each rate is held: 30s, 5m.")
+    duration: Seconds | None = option(None, "Duration of each rate: 30s, 5m.")
 
     @property
     def used_scale(self) -> float:

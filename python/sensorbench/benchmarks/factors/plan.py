@@ -58,7 +58,7 @@ class FactorsPlan:
 
     @property
     def step_s(self) -> float:
-        """How long each rate is held."""
+        """Duration of each rate."""
         return self.options.duration or seconds(self.file.step)
 
     @property

@@ -34,7 +34,7 @@ class FactorsBenchmark(Benchmark[FactorsPlan, FactorsManifest, FactorsWriter]):
         return borrowed_cluster(plan.target, progress)
 
     def check(self, plan: FactorsPlan, servers: Servers, owner: Owner) -> None:
-        """Raises UsageError where the namespace at servers of the user's is taken, before anything is set there."""
+        """Raises UsageError if the namespace at servers of the user's is taken, before anything is set there."""
         if plan.target.cluster is not None:
             check_namespace(Target(plan.target.text), Claim(owner, "create"))
 

@@ -151,7 +151,7 @@ def _rate(measured: Sequence[CellMeasurement], where: Where) -> float | None:
 
 
 def _figure(here: Sequence[CellMeasurement], there: Sequence[CellMeasurement], where: Where, figure: str) -> LevelFigure | None:
-    """A figure's mean over the rounds, and its ratio to the base's; None where it was not measured."""
+    """A figure's mean over the rounds, and its ratio to the base's; None if it was not measured."""
     found, to_base = by_round(here, where, figure), ratio(here, there, where, figure)
     if not found:
         return None

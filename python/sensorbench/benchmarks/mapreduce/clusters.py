@@ -80,7 +80,7 @@ def can_grow(target: TargetSpec) -> bool:
 
 
 def why_files_are_local(spec: MapReduceSpec) -> str | None:
-    """Why files lie in a folder of this machine, in words; None where they lie on HDFS, which grows."""
+    """Why files lie in a folder of this machine, in words; None if they lie on HDFS, which grows."""
     if not spec.grows:
         return "without --nodes nothing grows"
     if spec.spark is not None:
@@ -90,7 +90,7 @@ def why_files_are_local(spec: MapReduceSpec) -> str | None:
 
 
 def why_fixed(target: TargetSpec) -> str | None:
-    """Why a target does not grow, in words; None where it does."""
+    """Why a target does not grow, in words; None if it does."""
     if can_grow(target):
         return None
     if target.place != "started":
@@ -150,7 +150,7 @@ def _start_hdfs(stack: ExitStack, nodes: int, progress: ProgressReporter) -> lab
 
 
 def _check_memory(variants: Sequence[Variant], nodes: int) -> None:
-    """Raises UsageError where the largest clusters would not fit into the memory of this machine, even without data."""
+    """Raises UsageError if the largest clusters would not fit into the memory of this machine, even without data."""
     growing = [variant.target for variant in variants if can_grow(variant.target)]
     check_memory(
         {
@@ -220,7 +220,7 @@ def _grow_database(
 def grow_hdfs(
     servers: ServersAndSpark, nodes: int, folder: str, files: Sequence[Path], progress: ProgressReporter
 ) -> Placement | None:
-    """Gives HDFS so many data nodes, and writes files there again, as many on each; None where files do not lie there. There must be a driver
+    """Gives HDFS so many data nodes, and writes files there again, as many on each; None if files do not lie there. There must be a driver
     of Spark. Raises FailedError.
     """
     if servers.hdfs is None:

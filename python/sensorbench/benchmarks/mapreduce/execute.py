@@ -54,7 +54,7 @@ def _recorded(carry_out: Callable[[int], CompleteExecution], job: Job, number: i
     except (KeyboardInterrupt, InterruptedRunError, UsageError, OSError):
         raise
     except Exception as error:
-        # What Spark says of an interruption is no failure of the cell.
+        # What Spark says of an interruption is not a failure of the cell.
         if count() > interruptions:
             raise KeyboardInterrupt from error
         if not _is_of_spark(error):

@@ -73,7 +73,7 @@ class NativeJob(toml_file.FileModel):
 
 
 def native_job(dialect: str) -> NativeJob | None:
-    """The native job of databases of a dialect; None where they have none."""
+    """The native job of databases of a dialect; None if they have none."""
     file = FOLDER / f"{dialect}.toml"
     return toml_file.load(file, NativeJob) if file.exists() else None
 

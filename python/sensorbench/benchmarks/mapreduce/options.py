@@ -27,24 +27,24 @@ def _numbers(name: str, text: str) -> tuple[int, ...]:
 class MapReduceOptions(RepetitionOptions, HostOptions):
     """What a user may change; the study decides where nothing is said."""
 
-    scale: float | None = option(None, "Share of the dataset that is used. Without it, --budget chooses, or it is all.")
+    scale: float | None = option(None, "Share of the dataset to use. If not given, --budget chooses it, else all is used.")
     budget: Seconds | None = option(
         None,
-        "Choose scale and executions by arithmetic so that the study ends in this time: 60m. What does not fit is left for --resume.",
+        "Choose scale and executions so that the study ends in this time: 60m. What does not fit is left for --resume.",
     )
     targets: tuple[str, ...] = option(
         (),
         f"A system of the study, a database's name, or a URL ({FILE_URL}, {SERVER_URL}). May be given several times.",
         "--target",
     )
-    dataset: str | None = option(None, "A dataset's name, or the folder of an imported one.")
+    dataset: str | None = option(None, "Name of a dataset, or folder of an imported one.")
     spark: str | None = option(None, "Spark's master, spark://HOST:PORT, lab:NAME or local[N]; without it the lab starts one.")
     nodes: Annotated[tuple[int, ...], parsed(parse_nodes)] = option(
-        (), "Sizes: so many nodes of each database that the lab can let grow, and as many workers of Spark, for example 1,2,3."
+        (), "Cluster sizes: nodes of each database that can grow, and as many Spark workers, for example 1,2,3."
     )
     workers: Annotated[tuple[int, ...], parsed(parse_workers)] = option(
-        (), "Numbers of Spark's workers while databases stay as they are, instead of --nodes, for example 1,2."
+        (), "Numbers of Spark workers for databases of fixed size, instead of --nodes; for example 1,2."
     )
     words: tuple[str, ...] = option(
-        (), "A word that is looked for. May be given several times; chosen by frequency if not given.", "--word"
+        (), "Word to search for. May be given several times; chosen by frequency if not given.", "--word"
     )

@@ -136,7 +136,7 @@ class MapReduceBenchmark(Benchmark[MapReducePlan, MapReduceManifest, MapReduceWr
         return servers_and_spark(plan.spec, plan.variants, plan.master, _first(plan), progress)
 
     def check(self, plan: MapReducePlan, servers: Servers, owner: Owner) -> None:
-        """Raises UsageError where a target's namespace is refused."""
+        """Raises UsageError if a target's namespace is refused."""
         for variant in servers.at_their_urls(list(plan.variants)):
             check_namespace(variant.engine_target(), _claim(plan, owner))
 

@@ -52,7 +52,7 @@ def _places(executions: Sequence[CompleteExecution]) -> list[tuple[str, int | No
 
 
 def _counted(executions: Sequence[CompleteExecution]) -> list[CompleteExecution]:
-    """Those that are no warm-up: all but the first, unless there is no other."""
+    """Those that are not a warm-up: all but the first, unless there is no other."""
     return [execution for execution in executions if execution.execution != FIRST] or list(executions)
 
 
@@ -108,7 +108,7 @@ def _setup_parts(executions: Sequence[CompleteExecution], setup_s: float) -> Set
 
 
 def _word(of_cell: Sequence[CompleteExecution], own: Sequence[CompleteExecution], name: str) -> WordFigures | None:
-    """The figures of a word; None where no execution has come to it.
+    """The figures of a word; None if no execution has come to it.
 
     Args:
         of_cell: all executions of the cell.

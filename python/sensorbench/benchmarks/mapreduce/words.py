@@ -36,7 +36,7 @@ class Reference:
 
 
 def word_of(text: str) -> Word:
-    """A word with its regular expression. Raises UsageError for what can be no token."""
+    """A word with its regular expression. Raises UsageError for what cannot be a token."""
     if not text or any(character in " \t\n\x0b\f\r\0" for character in text):
         raise UsageError(f"--word {text!r}: expected a word without blanks")
     return Word(text, f"^{''.join(map(_one, text))}$")

@@ -36,13 +36,13 @@ class ReplayOptions(OptionModel):
     """How a trace is replayed."""
 
     speed: Annotated[float | None, parsed(_speed)] = option(
-        "1", "How many times as fast as recorded; max: each session as fast as it is answered."
+        "1", "Speed relative to the recording; max: each session sends its next statement when the last one is answered."
     )
     scale_rate: Annotated[float, parsed(_scale)] = option(
-        "1", "Replay this many times the sessions: copies of all or a share of them, each a second later."
+        "1", "Replay this multiple of the sessions: copies of all or some of them, each a second later."
     )
     connections: int | None = option(
-        None, "Open at most so many connections; as many as sessions overlap, and a quarter more, if not given.", ge=1
+        None, "Maximum number of connections; if not given, 25% more than there are overlapping sessions.", ge=1
     )
-    timeout: Seconds = option("60s", "How long a statement may take.")
-    reads_only: bool = option(False, "Replay reads alone: leave out writes, transaction control and everything else.")
+    timeout: Seconds = option("60s", "Time limit of a statement.")
+    reads_only: bool = option(False, "Replay only reads; leave out writes, transaction control and everything else.")

@@ -214,7 +214,7 @@ def plan_replay(
 
 
 def _check_taken(folder: Path, trace: Trace, target: TargetSpec) -> None:
-    """Raises UsageError where the statements of a trace are not those that a target takes."""
+    """Raises UsageError if the statements of a trace are not those that a target takes."""
     if target.database.replays in {_ANY_STATEMENTS, trace.database}:
         return
     taking = [database.name for database in databases().values() if database.replays == trace.database]
@@ -236,7 +236,7 @@ def _variant(folder: Path, target: TargetSpec, out: Path, label: str = "") -> Va
 
 
 def check_target(work: ReplayWork, target: Target) -> None:
-    """Raises UsageError where writes would not stay in a namespace of ours, or where something writes though all seems to read; nothing is changed
+    """Raises UsageError if writes would not stay in a namespace of ours, or where something writes though all seems to read; nothing is changed
     or executed.
     """
     guarded, read_only = ([] if work.writes == "owner" else work.planned), work.writes == "none"
@@ -264,7 +264,7 @@ def check_target(work: ReplayWork, target: Target) -> None:
 
 
 def _planned(trace: Trace, counts: Mapping[int, int], *, reads_only: bool) -> list[PlannedTemplate]:
-    """The templates in the order of their numbers. Raises UsageError where numbers are missing."""
+    """The templates in the order of their numbers. Raises UsageError if numbers are missing."""
     by_number = {template.number: template for template in trace.templates}
     if sorted(by_number) != list(range(len(by_number))):
         raise UsageError("trace.json: templates: expected the numbers 0, 1, 2, … without a gap")

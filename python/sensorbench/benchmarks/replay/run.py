@@ -30,7 +30,7 @@ class ReplayBenchmark(Benchmark[ReplayWork, ReplayManifest, ManifestWriter[Repla
         return running_servers(plan.variants, progress, pin=False)
 
     def check(self, plan: ReplayWork, servers: Servers, owner: Owner) -> None:
-        """Raises UsageError where statements would write outside of a namespace of ours, or a target cannot be replayed at."""
+        """Raises UsageError if statements would write outside of a namespace of ours, or a target cannot be replayed at."""
         del owner
         for variant in servers.at_their_urls(plan.variants):
             check_target(plan, variant.engine_target())

@@ -53,14 +53,14 @@ def summarise_replay(result: ReplayResult) -> ReplaySummary:
 
 
 def _answers_equal(result: ReplayResult) -> bool | None:
-    """Whether two targets gave the same answers; None where there was one alone."""
+    """Whether two targets gave the same answers; None if there was one alone."""
     if result.compared is None or result.compared.answers is None:
         return None
     return not any(each.rows_differ or each.values_differ for each in result.compared.answers)
 
 
 def _counts(statements: int, phase: PhaseFigures | None, health: ClientHealth) -> ReplayCounts:
-    """What became of all statements; nothing where the replay was cut short before it was counted."""
+    """What became of all statements; nothing if the replay was cut short before it was counted."""
     started = phase.started if phase else 0
     lost = sum(error.count for error in health.error_kinds if error.kind == "connection")
     return ReplayCounts(

@@ -120,7 +120,7 @@ def _servers(reported: Insight, from_s: float, to_s: float) -> ServerFigures:
 
 
 def _steady(reported: Insight, from_s: float, to_s: float) -> dict[str, float | None]:
-    """For each cache that was asked, how long after the step began its hit rate was steady; None where it was not, or is not known."""
+    """For each cache that was asked, how long after the step began its hit rate was steady; None if it was not, or is not known."""
     window_s = max(MIN_WINDOW_S, (to_s - from_s) / WINDOWS)
     steady = {}
     for name, (times_s, hits, requests) in reported.caches.items():
@@ -163,7 +163,7 @@ def merged(histograms: pa.Table | None, phase: str, operations: Sequence[str], k
 
 
 def latencies(histograms: pa.Table | None, phase: str, operations: Sequence[str], kind: str) -> Latencies | None:
-    """Mean, percentiles and maximum, in s; None where nothing was counted."""
+    """Mean, percentiles and maximum, in s; None if nothing was counted."""
     values, weights = merged(histograms, phase, operations, kind)
     if len(values) == 0:
         return None
@@ -200,7 +200,7 @@ def _client_bound(
     lag: Latencies | None,
     concurrency: float,
 ) -> str | None:
-    """Why the client was the limit, or one of its load generators; None where none was."""
+    """Why the client was the limit, or one of its load generators; None if none was."""
     plan = run.manifest.plan
     generators = plan.get("generators", 1)
     reason = None

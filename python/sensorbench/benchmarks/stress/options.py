@@ -29,39 +29,39 @@ class WorkOptions(HostOptions):
     """Which operations there are: on records, or those of an experiment file."""
 
     target: str | None = option(
-        None, "A database's name (the lab starts it), lab:NAME, or a URL; one of the file's with --experiment."
+        None, "Database name (the lab starts it), lab:NAME, or a URL; with --experiment, a target of the file."
     )
-    experiment: Path | None = option(None, "An experiment file: its data, schema and operations instead of records.")
+    experiment: Path | None = option(None, "Experiment file whose data, schema and operations replace the records.")
     mix: Annotated[dict[str, float], parsed(parse_mix)] = option(
         "", "Weights of operations: read, write, insert, scan, read_modify_write. Without it, those of -P and -p."
     )
-    records: int | None = option(None, f"Records to work on.  [default: {RECORDS}]", ge=1)
-    distribution: str | None = option(None, "How records are chosen: uniform, zipfian, latest, hotspot, sequential, exponential.")
-    files: tuple[Path, ...] = option((), "A properties file of YCSB for records and mix.", "-P")
+    records: int | None = option(None, f"Number of records.  [default: {RECORDS}]", ge=1)
+    distribution: str | None = option(None, "Distribution of keys: uniform, zipfian, latest, hotspot, sequential, exponential.")
+    files: tuple[Path, ...] = option((), "YCSB properties file for records and mix.", "-P")
     properties: tuple[str, ...] = option((), "A property of YCSB, key=value.", "-p")
-    seed: int = option(DEFAULT_SEED, "From which all operations follow.", ge=0)
+    seed: int = option(DEFAULT_SEED, "Seed of all operations.", ge=0)
 
 
 class LoadOptions(OptionModel):
     """How operations come, in an open loop."""
 
-    step_duration: Seconds = option("30s", "How long each rate is held.")
-    ramp: SecondsOrNone = option("2s", "How long the rate takes to climb to the next step; 0 to jump.")
-    warmup: SecondsOrNone = option("10s", "How long the first rate is held before anything counts; 0 to see the cold start.")
+    step_duration: Seconds = option("30s", "Duration of each rate.")
+    ramp: SecondsOrNone = option("2s", "Time in which the rate rises to the next step; 0 for at once.")
+    warmup: SecondsOrNone = option("10s", "Warm-up at the first rate; 0 to see the cold start.")
     concurrency: int | None = option(
-        None, f"Most operations in flight.  [default: {MAX_CONCURRENCY}; {MAX_CONCURRENCY_EMBEDDED} embedded]", ge=1
+        None, f"Maximum number of operations in flight.  [default: {MAX_CONCURRENCY}; {MAX_CONCURRENCY_EMBEDDED} embedded]", ge=1
     )
-    threads: int = option(1, "Threads of the client, for servers.", ge=1)
-    timeout: Seconds = option("10s", "After which an operation is given up.")
+    threads: int = option(1, "Client threads, for servers.", ge=1)
+    timeout: Seconds = option("10s", "Time limit of an operation.")
     arrival: Literal["poisson", "constant"] = option(
-        "poisson", "poisson: as many independent clients come; constant: evenly spaced."
+        "poisson", "Arrivals: poisson (independent clients) or constant (evenly spaced)."
     )
 
 
 class SearchOptions(LoadOptions):
     """The same, where the highest rate that meets an objective is searched."""
 
-    first: float = option(1000.0, "The rate at which a search begins.", "--from", ge=0.001)
+    first: float = option(1000.0, "Rate at which the search starts.", "--from", ge=0.001)
 
 
 class StressOptions(GeneratorOptions, LoadOptions, WorkOptions):
@@ -76,6 +76,6 @@ class CapacityOptions(GeneratorOptions, SearchOptions, WorkOptions):
     """The search of the highest rate that meets an objective."""
 
     objective: str | None = option(None, "Percentile and limit of the response time: p99=20ms.")
-    precision: float = option(3.0, "How near the ends of the answer must be, in percent.", ge=0.1, le=50.0)
-    confirm: int = option(3, "How many trials each end of the answer must have.", ge=1, le=20)
-    max_rate: float | None = option(None, "The highest rate that a search tries.", ge=0.001)
+    precision: float = option(3.0, "Width of the answer, in percent.", ge=0.1, le=50.0)
+    confirm: int = option(3, "Trials that each bound of the answer must have.", ge=1, le=20)
+    max_rate: float | None = option(None, "Highest rate to try.", ge=0.001)

@@ -93,7 +93,7 @@ class RecordWork(Work):
 
     @property
     def seed(self) -> int:
-        """From which all operations follow."""
+        """Seed of all operations."""
         return self._seed
 
     def plan(self) -> OperationsPlan:

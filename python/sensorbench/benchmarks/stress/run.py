@@ -130,7 +130,7 @@ class _ConnectedStress:
             "operations": requested["operations"],
             "order": requested.get("order", "random"),
             "parameter_sources": requested.get("parameter_sources", []),
-            # Trials of a search at the same rate are no trials of the same moments.
+            # Trials of a search at the same rate are not trials of the same moments.
             "seed": self.work.seed + number - 1,
             "phases": phases,
             "concurrency": self.load.concurrency,
@@ -186,7 +186,7 @@ class StressBenchmark(Benchmark[StressPlan, StressManifest, StressWriter]):
         return running_servers([plan.work.variant], progress, pin=plan.load.pin)
 
     def check(self, plan: StressPlan, servers: Servers, owner: Owner) -> None:
-        """Raises UsageError where the target's namespace is refused."""
+        """Raises UsageError if the target's namespace is refused."""
         target = servers.at_their_urls([plan.work.variant])[0].engine_target()
         check_namespace(target, Claim(owner, plan.work.intent(target)))
 

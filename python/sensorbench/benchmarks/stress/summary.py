@@ -76,7 +76,7 @@ def _warnings(embedded: bool, steps: list[StressStep], found: StressCapacity | N
     failed = sum(step.counts.error for step in steps)
     if failed:
         caveats.add(
-            "errors", f"{failed:,} operations failed.", "Mend the cause: an operation that fails at once makes room for others."
+            "errors", f"{failed:,} operations failed.", "Fix the cause: an operation that fails at once makes room for others."
         )
     if found and not found.is_confirmed:
         caveats.add(

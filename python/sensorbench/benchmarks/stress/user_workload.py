@@ -62,7 +62,7 @@ class UserWorkload(Work):
 
     @property
     def seed(self) -> int:
-        """From which all operations follow."""
+        """Seed of all operations."""
         return self._ready.comparison.workload.seed
 
     def plan(self) -> OperationsPlan:

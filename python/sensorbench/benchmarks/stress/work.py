@@ -47,7 +47,7 @@ class Work(ABC):
     @property
     @abstractmethod
     def seed(self) -> int:
-        """From which all operations follow."""
+        """Seed of all operations."""
 
     @abstractmethod
     def plan(self) -> OperationsPlan:

@@ -22,7 +22,7 @@ def value_again(plan: PlannedTune, folder: Path) -> float | None:
         folder: of the measurement, which is a stress run.
 
     Returns:
-        The figure in the goal's unit; None where there is none.
+        The figure in the goal's unit; None if there is none.
 
     """
     result = read_stress(folder)

@@ -39,7 +39,7 @@ class ConfiguredWork(Work):
 
     @property
     def seed(self) -> int:
-        """From which all operations follow."""
+        """Seed of all operations."""
         return self._work.seed
 
     def plan(self) -> OperationsPlan:

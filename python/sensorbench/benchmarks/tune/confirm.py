@@ -36,7 +36,7 @@ def orders(start: Mapping[str, str], best: Best, pairs: int, seed: int) -> list[
 
 
 def why_not_worth_it(start: Mapping[str, str], best: Best | None, *, smaller_is_better: bool) -> str | None:
-    """Why there is nothing to confirm; None where there is."""
+    """Why there is nothing to confirm; None if there is."""
     if best is None:
         return "no configuration of the search could be measured"
     if best.configuration == dict(start):

@@ -18,7 +18,7 @@ from sensorbench.benchmarks.tune.space import Choice, Space
 
 @dataclass(frozen=True)
 class Effect:
-    """Of a setting: which trials are compared, how many on each side, and the ratio; None where one side has no trial."""
+    """Of a setting: which trials are compared, how many on each side, and the ratio; None if one side has no trial."""
 
     setting: str
     with_it: str

@@ -42,7 +42,7 @@ class Goal(ABC):
 
     @abstractmethod
     def value(self, result: StressResult, summary: StressSummary, loaded: LoadedData) -> float | None:
-        """The figure of a stress run with this summary, above zero; None where there is none."""
+        """The figure of a stress run with this summary, above zero; None if there is none."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ class SizeGoal(Goal):
     kind = "bytes"
 
     def value(self, result: StressResult, summary: StressSummary, loaded: LoadedData) -> float | None:
-        """The size; None where the database does not tell."""
+        """The size; None if the database does not tell."""
         return loaded.size_bytes or None
 
 

@@ -11,7 +11,7 @@ from sensorbench.results.tune import Measurement
 
 @dataclass(frozen=True)
 class Judged:
-    """A trial, and its figure over what the default's was at that time; None where one of them is not known."""
+    """A trial, and its figure over what the default's was at that time; None if one of them is not known."""
 
     trial: Measurement
     ratio: float | None

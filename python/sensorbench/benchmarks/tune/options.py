@@ -29,19 +29,19 @@ class TuneOptions(ClusterOptions, SearchOptions, WorkOptions):
     """What a server is tuned for, where it is searched and for how long."""
 
     target: str | None = option(
-        None, "The name of a database that the lab starts, or is embedded; one of the file's with --experiment."
+        None, "Database that the lab starts, or an embedded one; with --experiment, a target of the file."
     )
-    step_duration: Seconds = option("30s", "How long a rate is held.")
-    warmup: SecondsOrNone = option("10s", "How long the rate is held before anything counts; 0 for none.")
-    seed: int = option(DEFAULT_SEED, "From which all operations and proposals follow; the confirmation takes others.", ge=0)
+    step_duration: Seconds = option("30s", "Duration of each rate.")
+    warmup: SecondsOrNone = option("10s", "Warm-up before each measurement; 0 for none.")
+    seed: int = option(DEFAULT_SEED, "Seed of operations and proposals; the confirmation uses other seeds.", ge=0)
     goal: str = option(..., "p99@2000 (a percentile at a rate), capacity:p99=20ms, load, or size.")
-    space: Path | None = option(None, "A search space of yours, docs/how-to/tune.md; else the one that comes with it.")
+    space: Path | None = option(None, "Your own search space (docs/how-to/tune.md); the packaged one if not given.")
     start: Annotated[dict[str, str], parsed(parse_start, of=list)] = option(
         [],
-        "A server setting of the configuration that counts as the default, key=value. May be given several times.",
+        "Server setting of the default configuration, key=value. May be given several times.",
         "--server-setting",
         several=True,
     )
-    budget_runs: int | None = option(None, f"Most trials, without the confirmation; {RUNS} if no budget is given.", ge=3)
+    budget_runs: int | None = option(None, f"Maximum number of trials, without the confirmation; {RUNS} if no budget is given.", ge=3)
     budget: Seconds | None = option(None, "Time for the search, without the confirmation: 30m.")
-    confirm: int = option(3, "Pairs of runs, default and best, that confirm.", ge=3)
+    confirm: int = option(3, "Pairs of runs (default and best) for the confirmation.", ge=3)

@@ -20,7 +20,7 @@ PRECISION, CONFIRM_ENDS = 0.1, 2
 
 
 def _cluster_of(options: TuneOptions) -> TargetSpec | None:
-    """The cluster of the user's that is tuned. Raises UsageError where something else is named, too."""
+    """The cluster of the user's that is tuned. Raises UsageError if something else is named, too."""
     if options.cluster is None:
         return None
     for flag, given in (("--target", options.target), ("--experiment", options.experiment)):

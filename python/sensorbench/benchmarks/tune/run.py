@@ -104,7 +104,7 @@ class TuneBenchmark(Benchmark[TunePlan, TuneManifest, TuneWriter]):
         return borrowed_cluster(plan.work.variant.target, progress)
 
     def check(self, plan: TunePlan, servers: Servers, owner: Owner) -> None:
-        """Raises UsageError where the namespace at servers of the user's is taken, before anything is set there."""
+        """Raises UsageError if the namespace at servers of the user's is taken, before anything is set there."""
         if plan.work.variant.target.cluster is not None:
             check_namespace(plan.work.variant.engine_target(), Claim(owner, "create"))
 

@@ -31,7 +31,7 @@ class ServerSetting(FileModel):
     high: StrictInt | StrictFloat | None = Field(default=None, description="The largest value that is tried.")
     step: StrictInt | StrictFloat | None = Field(default=None, description="Distance between values.")
     log: bool = Field(default=False, description="Whether values are tried by factors.")
-    line: str = Field(default="", description="How it is written where it is no line of that file, with {key} or {value}.")
+    line: str = Field(default="", description="How it is written where it is not a line of that file, with {key} or {value}.")
     unit: str = Field(default="", description="What stands behind the number in the server's file: `MB`.")
     durability: bool = Field(
         default=False, description="Whether the setting trades durability for speed. It is left out without `--allow-durability`."

@@ -78,7 +78,7 @@ def quoted(name: str) -> str:
 
 
 def name_of(tokens: list[Token], place: int) -> tuple[str, int]:
-    """A name that may say in which keyspace it is, and the place behind it. Raises ValueError where there is none."""
+    """A name that may say in which keyspace it is, and the place behind it. Raises ValueError if there is none."""
     if place >= len(tokens) or not tokens[place].is_word:
         raise ValueError("a name is missing")
     if place + 2 < len(tokens) and tokens[place + 1].is_("."):

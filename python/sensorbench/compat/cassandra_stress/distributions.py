@@ -142,7 +142,7 @@ def parse_distribution(text: str) -> Distribution:
     found = _FORM.fullmatch(text.strip())
     kind = _kind(found["name"].lower()) if found else None
     if found is None or kind is None:
-        raise ValueError(f"{text!r} is no distribution; expected one of {', '.join(FORMS.values())}, inverted by ~ before it")
+        raise ValueError(f"{text!r} is not a distribution; expected one of {', '.join(FORMS.values())}, inverted by ~ before it")
     arguments = [argument.strip() for argument in found["arguments"].split(",")]
     try:
         made = _made(kind, arguments)
@@ -155,7 +155,7 @@ def parse_ratio(text: str) -> Ratio:
     """A ratio as profiles have it: a distribution, a stroke, a divisor. Raises ValueError for what is none."""
     found = _RATIO.fullmatch(text.strip())
     if found is None:
-        raise ValueError(f"{text!r} is no ratio; expected a distribution by a number, for example fixed(1)/10")
+        raise ValueError(f"{text!r} is not a ratio; expected a distribution by a number, for example fixed(1)/10")
     ratio = Ratio(parse_distribution(found["distribution"]), parse_number(found["divisor"]))
     if ratio.divisor == 0 or not 0 <= ratio.distribution.min <= ratio.distribution.max <= ratio.divisor:
         raise ValueError(f"{text!r}: expected a share, from 0 to 1")
@@ -166,7 +166,7 @@ def parse_number(text: str) -> int:
     """A whole number, perhaps with K, M or B (a thousand, a million, a billion). Raises ValueError for what is none."""
     found = re.fullmatch(r"\s*(?P<digits>-?\d+)(?P<multiple>[KMBkmb]?)\s*", text)
     if found is None:
-        raise ValueError(f"{text.strip()!r} is no whole number")
+        raise ValueError(f"{text.strip()!r} is not a whole number")
     return int(found["digits"]) * _MULTIPLES.get(found["multiple"].lower(), 1)
 
 

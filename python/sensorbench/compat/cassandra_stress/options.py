@@ -62,7 +62,7 @@ class CassandraStressOptions(GeneratorOptions):
     """What is done with a profile, on a target. `population` is None for the partitions that are usual."""
 
     target: str = option(..., f"lab:NAME or a URL: {SERVER_URL}.")
-    ops: str = option("insert=1", "What is done how often: insert=1,QUERY=2.")
+    ops: str = option("insert=1", "Operations and their weights: insert=1,QUERY=2.")
     operations: int | None = option(None, "How many operations.", "--operations", "-n", ge=1)
     duration: Seconds | None = option(None, "How long: 30s, 5m.")
     population: Annotated[Partitions, parsed(_population)] | None = option(
@@ -70,7 +70,7 @@ class CassandraStressOptions(GeneratorOptions):
         "Partitions: 1..N one after the other, or a distribution: 'gaussian(1..N)'. If not given, insertions alone write to as many as "
         "they need, and other operations are gaussian over those.",
     )
-    rate: Annotated[float, parsed(parse_rate)] | None = option(None, "Operations per second, whether or not others are answered.")
-    concurrency: int = option(64, "Operations in flight (with --rate, at most).", ge=1)
+    rate: Annotated[float, parsed(parse_rate)] | None = option(None, "Open loop at this rate: operations per second, whether or not earlier ones are answered.")
+    concurrency: int = option(64, "Operations in flight; with --rate, the maximum.", ge=1)
     consistency: Annotated[str, parsed(_consistency)] = option("local_one", "Consistency level.", "--cl")
-    seed: int = option(DEFAULT_SEED, "From which all rows and operations follow.")
+    seed: int = option(DEFAULT_SEED, "Seed of all rows and operations.")

@@ -106,7 +106,7 @@ class ProfileSchema(Schema):
 
 
 def operations_of_mix(profile: Profile, mix: Mix, seed: int) -> tuple[list[PlannedOperation], list[str]]:
-    """The operations of a run, and what to tell of them. Raises UsageError where there would be too many rows."""
+    """The operations of a run, and what to tell of them. Raises UsageError if there would be too many rows."""
     population, notes = Population(profile, seed), []
     planned: list[PlannedOperation] = []
     for kind, weight in mix.weights.items():

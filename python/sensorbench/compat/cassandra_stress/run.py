@@ -155,7 +155,7 @@ class CassandraStressBenchmark(Benchmark[CassandraStressPlan, CassandraStressMan
             yield started
 
     def check(self, plan: CassandraStressPlan, servers: Servers, owner: Owner) -> None:
-        """Raises UsageError where the target's namespace is refused."""
+        """Raises UsageError if the target's namespace is refused."""
         del servers
         (ready,) = plan.ready
         check_namespace(ready.variant.engine_target(), Claim(owner, ready.intent))
@@ -255,7 +255,7 @@ def _digest(profile: Profile) -> str:
 
 
 def _loaded(plan: CassandraStressPlan, variant: Variant) -> Loaded | None:
-    """What is there to go on with; None where the table is to be made. Insertions that do not go through all partitions go on
+    """What is there to go on with; None if the table is to be made. Insertions that do not go through all partitions go on
     with what is there, if anything is.
     """
     loaded = Loaded.read(variant.engine_target().fingerprint())

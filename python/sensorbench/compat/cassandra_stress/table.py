@@ -78,7 +78,7 @@ class Table:
         return self.key + self.others
 
     def column(self, name: str) -> Column:
-        """The column of that name. Raises ValueError where there is none."""
+        """The column of that name. Raises ValueError if there is none."""
         found = next((column for column in self.columns if column.name == name), None)
         if found is None:
             raise ValueError(f"there is no column {name}; expected one of {', '.join(column.name for column in self.columns)}")
@@ -132,7 +132,7 @@ def _key(part: list[Token]) -> tuple[list[str], list[str]]:
 def _column(part: list[Token]) -> tuple[Column, bool]:
     """A column, and whether it is the key by itself."""
     if len(part) < 2 or not part[0].is_word:
-        raise ValueError(f"{' '.join(token.text for token in part)!r} is no column")
+        raise ValueError(f"{' '.join(token.text for token in part)!r} is not a column")
     name, cql_type = part[0].text, part[1].text
     is_plain = len(part) < 3 or not part[2].is_("<")
     if cql_type not in TYPES or not is_plain:

@@ -20,14 +20,14 @@ class Said:
 
     @property
     def text(self) -> str:
-        """The value as a text. Raises UsageError where it is none."""
+        """The value as a text. Raises UsageError if it is none."""
         if not isinstance(self.value, str):
             raise self.error("expected a single value")
         return self.value.strip()
 
     @property
     def members(self) -> "list[Said]":
-        """The members of a list. Raises UsageError where it is none; nothing said is an empty list."""
+        """The members of a list. Raises UsageError if it is none; nothing said is an empty list."""
         if self.value == "":
             return []
         if not isinstance(self.value, list):
@@ -36,7 +36,7 @@ class Said:
 
     @property
     def mapping(self) -> "dict[str, Said]":
-        """The values of a mapping by their keys. Raises UsageError where it is none; nothing said is an empty mapping."""
+        """The values of a mapping by their keys. Raises UsageError if it is none; nothing said is an empty mapping."""
         if self.value == "":
             return {}
         if not isinstance(self.value, dict):
@@ -50,11 +50,11 @@ class Said:
 
 
 def read_yaml(path: Path) -> Said:
-    """What a file says. Raises UsageError for one that cannot be read or is no YAML."""
+    """What a file says. Raises UsageError for one that cannot be read or is not YAML."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is no UTF-8"
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise UsageError(f"{path}: {reason}") from None
     try:
         node = yaml.compose(text, Loader=yaml.SafeLoader)

@@ -67,7 +67,7 @@ class TsbsLoadBenchmark(Benchmark[TsbsLoadPlan, TsbsManifest, RunsWriter[TsbsMan
                 yield started
 
     def check(self, plan: TsbsLoadPlan, servers: Servers, owner: Owner) -> None:
-        """Raises UsageError where a target's namespace is refused."""
+        """Raises UsageError if a target's namespace is refused."""
         for variant in servers.at_their_urls(plan.at.variants):
             check_namespace(variant.engine_target(), Claim(owner, plan.intent))
 

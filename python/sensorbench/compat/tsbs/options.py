@@ -33,22 +33,22 @@ class TsbsOptions(OptionModel):
     use_case: Literal["cpu-only", "cpu-single", "devops", "iot"] = option(
         "cpu-only", "The use case of TSBS: cpu-only, cpu-single, devops, iot."
     )
-    scale: int = option(100, "How many hosts or trucks there are.", ge=1, le=2**31 - 1)
-    timestamp_start: Annotated[datetime, parsed(_time)] = option(f"{START:%Y-%m-%dT%H:%M:%SZ}", "The first time of the data.")
+    scale: int = option(100, "Number of hosts or trucks.", ge=1, le=2**31 - 1)
+    timestamp_start: Annotated[datetime, parsed(_time)] = option(f"{START:%Y-%m-%dT%H:%M:%SZ}", "Start of the data.")
     timestamp_end: Annotated[datetime, parsed(_time)] = option(
-        f"{DEFAULT_END:%Y-%m-%dT%H:%M:%SZ}", "The end of the data, which they do not reach."
+        f"{DEFAULT_END:%Y-%m-%dT%H:%M:%SZ}", "End of the data (exclusive)."
     )
-    log_interval: Seconds = option("10s", "From one row of a host or truck to the next: 10s, 1m.")
-    seed: int = option(DEFAULT_SEED, "From which the data and all queries follow.", ge=0)
-    schema_name: str = option("wide", "The schema that is used at each target: wide, narrow.", "--schema")
+    log_interval: Seconds = option("10s", "Interval between rows of a host or truck: 10s, 1m.")
+    seed: int = option(DEFAULT_SEED, "Seed of the data and all queries.", ge=0)
+    schema_name: str = option("wide", "Schema at each target: wide, narrow.", "--schema")
 
 
 class TsbsLoadOptions(TsbsOptions):
     """How data are loaded."""
 
-    workers: int = option(1, "Batches that are sent at the same time; an embedded database takes one.", ge=1)
-    batch_size: int = option(BATCH_ROWS, "Rows of a batch, at most.", ge=1)
-    reporting_period: Seconds = option("10s", "How often it is noted how much is in.")
+    workers: int = option(1, "Number of parallel batches; 1 for an embedded database.", ge=1)
+    batch_size: int = option(BATCH_ROWS, "Maximum number of rows per batch.", ge=1)
+    reporting_period: Seconds = option("10s", "Interval at which progress is recorded.")
 
 
 class TsbsRunOptions(TsbsOptions):
@@ -59,6 +59,6 @@ class TsbsRunOptions(TsbsOptions):
         "Kinds of queries by TSBS's names: lastpoint,high-cpu-1. If not given, those of TSBS's scripts, and the calibrated ones.",
     )
     max_queries: int = option(QUERIES, "Queries of each kind.", ge=1)
-    max_rps: Rate | None = option(None, "Queries per second that come whether or not others are answered (an open loop).")
-    workers: int = option(1, "Queries that are executed at the same time (with --max-rps, at most).", ge=1)
-    timeout: Seconds = option("60s", "After which a query is given up.")
+    max_rps: Rate | None = option(None, "Open loop at this rate: queries per second, whether or not earlier ones are answered.")
+    workers: int = option(1, "Queries in flight; with --max-rps, the maximum.", ge=1)
+    timeout: Seconds = option("60s", "Time limit of a query.")

@@ -84,7 +84,7 @@ def _dataset(options: TsbsOptions, progress: ProgressReporter) -> Dataset:
 
 
 def data_parameters(options: TsbsOptions) -> TsbsParameters:
-    """How much data there are. Raises UsageError where there are none."""
+    """How much data there are. Raises UsageError if there are none."""
     span = options.timestamp_end - options.timestamp_start
     if span <= timedelta():
         raise UsageError("--timestamp-end: it is not after --timestamp-start; expected a later time")

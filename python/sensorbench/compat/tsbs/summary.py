@@ -84,7 +84,7 @@ def _answers(result: TsbsResult) -> dict[str, AnswerComparison]:
 
 
 def _answers_of(run: RunResult) -> Answers | None:
-    """The answers of a run of one kind of query; None where it has none."""
+    """The answers of a run of one kind of query; None if it has none."""
     table = run.table("answers")
     if table is None or MEASURE not in run.manifest.phases:
         return None

@@ -50,7 +50,7 @@ WITHOUT_MEANING = (
 
 @dataclass(frozen=True)
 class CoreWorkload:
-    """The core workload. Field names are YCSB's keys, with _ for a dot. `insertcount` is None where all from `insertstart` on are inserted.
+    """The core workload. Field names are YCSB's keys, with _ for a dot. `insertcount` is None if all from `insertstart` on are inserted.
 
     `target` are operations per second, `maxexecutiontime` seconds; 0 is no limit for both.
     """

@@ -10,14 +10,14 @@ class YcsbOptions(GeneratorOptions):
     """A workload and a target."""
 
     target: str = option(..., f"lab:NAME or a URL: {SERVER_URL}, {FILE_URL}.")
-    files: tuple[Path, ...] = option((), "A properties file. May be given several times; the later one counts.", "-P")
+    files: tuple[Path, ...] = option((), "Properties file. May be given several times; later files override earlier ones.", "-P")
     properties: tuple[str, ...] = option(
-        (), "A property, key=value; it counts before those of files. May be given several times.", "-p"
+        (), "Property, key=value; overrides the files. May be given several times.", "-p"
     )
-    seed: int = option(DEFAULT_SEED, "From which all operations follow.")
+    seed: int = option(DEFAULT_SEED, "Seed of all operations.")
 
 
 class YcsbRunOptions(YcsbOptions):
     """The same, and how transactions choose their records."""
 
-    ycsb_zipfian: bool = option(False, "Choose zipfian records as YCSB's own generator does; else by the exact distribution.")
+    ycsb_zipfian: bool = option(False, "Draw zipfian keys with YCSB's own generator instead of the exact distribution.")

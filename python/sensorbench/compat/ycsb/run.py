@@ -119,7 +119,7 @@ class YcsbBenchmark(Benchmark[YcsbPlan, YcsbManifest, ManifestWriter[YcsbManifes
         return running_servers([plan.variant], progress, pin=False)
 
     def check(self, plan: YcsbPlan, servers: Servers, owner: Owner) -> None:
-        """Raises UsageError where the target's namespace is refused, or has no records of the workload to go on with."""
+        """Raises UsageError if the target's namespace is refused, or has no records of the workload to go on with."""
         target = servers.at_their_urls([plan.variant])[0].engine_target()
         if plan.intent == "attach":
             _check_loaded(target, plan)

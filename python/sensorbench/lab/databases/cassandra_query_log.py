@@ -20,7 +20,7 @@ _ENDS_WITHIN_S = 10.0
 
 def start(instance: Instance, node: Node, user: ServerUser) -> Path:
     """Has a node log all queries that clients send to it, into a folder of its own, which is returned. Writers wait for the disk, so that none is
-    left out. Raises FailedError where its log is on already.
+    left out. Raises FailedError if its log is on already.
     """
     if _ENABLED.search(nodetool.ask(instance, node, user, "getfullquerylog")):
         raise FailedError(

@@ -96,7 +96,7 @@ def jvm_options(settings: Mapping[str, str], cpus: Sequence[int] | None) -> list
 
 
 def heap_bytes(settings: Mapping[str, str]) -> int:
-    """The heap of a node. Raises UsageError for what is no size."""
+    """The heap of a node. Raises UsageError for what is not a size."""
     heap = settings.get(_HEAP, _DEFAULT_HEAP)
     if not _HEAP_SIZE.fullmatch(heap):
         raise UsageError(f"--server-setting {_HEAP}={heap}: expected a size such as 512M or 2G")

@@ -25,7 +25,8 @@ grep -rlE 'deny\\(warnings' --include=lib.rs . | while read -r file; do
 done
 exec cargo "$@"
 """
-_DEFAULTS = {"reporting-disabled": "true", "log-level": "warn"}
+# As of InfluxDB 1, a shard that is not written for a second has its points in files.
+_DEFAULTS = {"reporting-disabled": "true", "log-level": "warn", "storage-cache-snapshot-write-cold-duration": "1s"}
 # Paths and addresses are the lab's own; with another log-in or a certificate it could not be reached any more.
 _OF_THE_LAB = re.compile(r".*-path|http-bind-address|tls-.*|store|vault-.*|secret-store|instance-id|testing-.*")
 _FLAG = re.compile(r"^ +--(?P<name>[\w-]+)", flags=re.MULTILINE)
@@ -150,7 +151,7 @@ def _program(software: Path) -> Path:
 
 
 def _refusal(program: Path, user: ServerUser, flag: str, value: str) -> str:
-    """What the server says of a value that a flag does not take; empty where it takes it. It prints its settings, and starts nothing."""
+    """What the server says of a value that a flag does not take; empty if it takes it. It prints its settings, and starts nothing."""
     ended = call([program, "print-config", f"--{flag}={value}"], folder=Path("/"), user=user, environment={})
     if ended.returncode == 0:
         return ""

@@ -215,7 +215,7 @@ def figures_of(metrics: str) -> dict[str, float]:
 
 
 def _change_password(instance: Instance, node: Node) -> str:
-    """Changes the administrator's password where it is still the one of new servers; why that failed, empty where it did not."""
+    """Changes the administrator's password where it is still the one of new servers; why that failed, empty if it did not."""
     sql = f"ALTER USER {_ADMINISTRATOR} SET PASSWORD '{instance.password()}'"
     request = urllib.request.Request(
         f"http://{node.host}:{node.port}/rest/v2/nonQuery",

@@ -69,7 +69,7 @@ class Prometheus(LabDatabase):
         place.user.owns(place.data)
 
     def command(self, place: Place) -> list[str | Path]:
-        """The server with its flags, and a file with the one setting that is no flag; nothing is scraped."""
+        """The server with its flags, and a file with the one setting that is not a flag; nothing is scraped."""
         settings = {**_DEFAULTS, **place.instance.settings}
         window = settings.pop(LATE_WINDOW)
         file = place.write_secret("prometheus.yml", f"storage:\n  tsdb:\n    {LATE_WINDOW}: {window}\n")
@@ -102,7 +102,7 @@ def _argument(name: str, value: str, *, takes_value: bool) -> str:
 
 
 def _refusal(program: Path, user: ServerUser, flag: str, value: str, *, takes_value: bool) -> str:
-    """What the server says of a value that a flag does not take; empty where it takes it. Nothing is started: it reads its flags before its file,
+    """What the server says of a value that a flag does not take; empty if it takes it. Nothing is started: it reads its flags before its file,
     which is not there.
     """
     if not takes_value:
@@ -119,7 +119,7 @@ def _flags(program: Path, user: ServerUser) -> dict[str, bool]:
 
 
 def _duration_ms(text: str) -> int | None:
-    """A duration as Prometheus writes it, in ms; None where it is none."""
+    """A duration as Prometheus writes it, in ms; None if it is none."""
     parts = _PART.findall(text)
     if not parts or "".join(number + unit for number, unit in parts) != text:
         return None

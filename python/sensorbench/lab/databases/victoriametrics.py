@@ -90,7 +90,7 @@ def _program(software: Path) -> Path:
 
 
 def _refusal(program: Path, user: ServerUser, flag: str, value: str) -> str:
-    """What the server says of a value that a flag does not take; empty where it takes it. Nothing is started: it is asked for its version."""
+    """What the server says of a value that a flag does not take; empty if it takes it. Nothing is started: it is asked for its version."""
     ended = call([program, f"-{flag}={value}", "-version"], folder=Path("/"), user=user, environment={})
     if ended.returncode == 0:
         return ""

@@ -44,10 +44,10 @@ class RollupAccounting(SummaryPart):
 class RetentionAccounting(SummaryPart):
     """Which readings have expired, which are kept, and whether the rollup has all of them."""
 
-    before: str | None = Field(description="What is older must be gone; null where nothing was to expire by its own time.")
+    before: str | None = Field(description="What is older must be gone; null if nothing was to expire by its own time.")
     ttl_s: int | None = Field(
         default=None,
-        description="How long after their write readings expire, by the wall clock; null where their own time counts.",
+        description="How long after their write readings expire, by the wall clock; null if their own time counts.",
     )
     expired: int = Field(description="Readings that must be gone, those of the dataset among them.")
     not_expired: int = Field(description="Of these, readings that are still there.")
@@ -60,7 +60,7 @@ class StreamAccounting(SummaryPart):
 
     write: str
     rule: Rule | None = Field(
-        description="Which of several deliveries of a reading the schema says is there; null where it does not say."
+        description="Which of several deliveries of a reading the schema says is there; null if it does not say."
     )
     readings: int = Field(description="Readings of which a delivery was acknowledged.")
     acknowledged: int = Field(description="Deliveries that were acknowledged.")

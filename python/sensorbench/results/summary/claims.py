@@ -14,7 +14,7 @@ _ONLY_IN_FORMAT_1 = "substitute"
 
 
 class MeasuredFigure(SummaryPart):
-    """A figure and its confidence interval; `low` and `high` are null where they are not known."""
+    """A figure and its confidence interval; `low` and `high` are null if they are not known."""
 
     value: float | None
     low: float | None

@@ -35,7 +35,7 @@ class VariantRuns(SummaryPart):
 
     runs: int
     statuses: list[Status]
-    temperature: Literal["cold", "warm", "hot"] | None = Field(description="Of the first run; null where there is none.")
+    temperature: Literal["cold", "warm", "hot"] | None = Field(description="Of the first run; null if there is none.")
 
 
 class LoadSize(SummaryPart):
@@ -111,7 +111,7 @@ class LoadFigures(SummaryPart):
 
     @property
     def values_per_s(self) -> float | None:
-        """Values per second while they were loaded; null where that took no time."""
+        """Values per second while they were loaded; null if that took no time."""
         return None if self.readings_per_s is None else self.readings_per_s * self.values_per_reading
 
 
@@ -143,7 +143,7 @@ class AnswerChecks(SummaryPart):
     unknown_writes_found: int = 0
     accounting: list[StreamAccounting] = Field(
         default=[],
-        description="What became of every reading that was delivered, by write; empty where the workload has no delivery.",
+        description="What became of every reading that was delivered, by write; empty if the workload has no delivery.",
     )
 
     @model_validator(mode="before")
@@ -178,7 +178,7 @@ class Block(SummaryPart):
         description="`started`: for this block. `embedded`: there is none. `kept up`: one that is yours, and was not stopped."
     )
     instance: str | None = Field(default=None, description="The lab's name of its server.")
-    start_s: float | None = Field(default=None, description="Starting its server; null where none was started.")
+    start_s: float | None = Field(default=None, description="Starting its server; null if none was started.")
     loaded: bool = Field(description="Whether its data were loaded in this block; else they lay on disk.")
     load_s: float | None = None
     settle_s: float | None = None
@@ -190,7 +190,7 @@ class Block(SummaryPart):
 
 
 class QueryPlan(SummaryPart):
-    """The plan of a query: the access path in a few words (null where the database has none), and the plan's text."""
+    """The plan of a query: the access path in a few words (null if the database has none), and the plan's text."""
 
     access: str | None
     text: str
@@ -251,7 +251,7 @@ class OperationFigures(SummaryPart):
     late: int
     rows: int
     rows_per_operation: float | None
-    latency_s: dict[str, MeasuredFigure] = Field(description="Response times by metric; empty where nothing was measured.")
+    latency_s: dict[str, MeasuredFigure] = Field(description="Response times by metric; empty if nothing was measured.")
     service_s: ServiceTimes
     throughput_per_s: float | None
 
@@ -287,7 +287,7 @@ class RankedVariant(SummaryPart):
 
     @property
     def ranked_within(self) -> str:
-        """The consistency level and durability class that it is ranked within, in words; empty where there is one class."""
+        """The consistency level and durability class that it is ranked within, in words; empty if there is one class."""
         return ", ".join(filter(None, [self.consistency, self.durability]))
 
 
@@ -530,7 +530,7 @@ class ComparisonFigures(SummaryPart):
     sections: list[StudySection] = []
     stall: StallFigures | None = None
     one_at_a_time: PlannedBlocks | None = Field(
-        default=None, description="How variants were measured one at a time; null where all their servers were up."
+        default=None, description="How variants were measured one at a time; null if all their servers were up."
     )
     data_between_blocks: DataBetweenBlocks | None = None
     blocks: list[Block] = Field(default=[], description="In their order; none where all servers were up.")

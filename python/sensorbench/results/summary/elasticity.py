@@ -67,7 +67,7 @@ class ElasticityScore(SummaryPart):
 class StableAgain(SummaryPart):
     """When the cluster was stable again by one rule, and its score by that."""
 
-    stable_at_s: float | None = Field(description="On the run's clock; null where it was not stable in time.")
+    stable_at_s: float | None = Field(description="On the run's clock; null if it was not stable in time.")
     total_s: float | None = Field(default=None, description="From the beginning of the change.")
     additional_s: float | None = Field(default=None, description="From the end of the change.")
     after: SetLevel | None = None
@@ -89,12 +89,12 @@ class ThroughputDip(SummaryPart):
     level_per_s: float
     lowest_per_s: float
     area: float = Field(description="Operations fewer than at the level before.")
-    recovered_s: float | None = Field(description="Time to recover; null where it was never as good as before.")
+    recovered_s: float | None = Field(description="Time to recover; null if it was never as good as before.")
     available_s: float = Field(description="After which time nothing failed any more.")
 
 
 class AroundChange(SummaryPart):
-    """A figure before the change, while it went on, and after it; null where that took no time."""
+    """A figure before the change, while it went on, and after it; null if that took no time."""
 
     before: float | None
     during: float | None
@@ -105,11 +105,11 @@ class NodeLoad(SummaryPart):
     """What a node did."""
 
     requests: AroundChange = Field(description="Requests that it served, by its own count.")
-    cpus: AroundChange | None = Field(description="CPUs that it kept busy; null where its processes are not known.")
+    cpus: AroundChange | None = Field(description="CPUs that it kept busy; null if its processes are not known.")
 
 
 class BeforeAndAfter(SummaryPart):
-    """A gauge before the change and at the end of its run; null where it was not reported."""
+    """A gauge before the change and at the end of its run; null if it was not reported."""
 
     before: float | None
     after: float | None
@@ -128,7 +128,7 @@ class DataMoves(SummaryPart):
     nodes: dict[str, NodeData] = Field(description="By node, of those that report what they hold.")
     joined: list[str] = Field(description="Nodes that joined.")
     without_data: list[str] = Field(description="Nodes that joined and hold nothing at the end.")
-    moved_parts: int | None = Field(description="Parts that nodes have more than before; null where they have none.")
+    moved_parts: int | None = Field(description="Parts that nodes have more than before; null if they have none.")
     moved_bytes: float | None = Field(description="Bytes that the nodes which joined hold at the end.")
     moving_s: float | None = Field(
         description="From the first part that came to another node to the last, as seen once per second."
@@ -141,7 +141,7 @@ class Transition(SummaryPart):
     number: int
     status: Status
     reason: str | None
-    failed: str | None = Field(description="Why the change failed; null where it did not.")
+    failed: str | None = Field(description="Why the change failed; null if it did not.")
     change: ClusterChange
     nodes: int = Field(description="Nodes when the run began.")
     articles: int
@@ -153,18 +153,18 @@ class Transition(SummaryPart):
     begun_at_s: float | None
     scored_from_s: float | None = Field(description="When the measurement began in which the change began.")
     transfer_s: float | None = Field(description="How long the change took, until all data were where they belong.")
-    noticed_s: float | None = Field(description="After how long the other nodes knew that one was away; null where not known.")
+    noticed_s: float | None = Field(description="After how long the other nodes knew that one was away; null if not known.")
     before: SetLevel | None
     stability: Stabilisation | None = Field(description="Null where nothing was changed, or the change was not done.")
     dip: ThroughputDip | None
     counts: OperationCounts | None = Field(description="Of all operations, those on registers included.")
     guarantees: RegisterGuarantees | None
     servers: dict[str, NodeLoad] = Field(description="By node, of those that report their requests.")
-    data: DataMoves | None = Field(default=None, description="Where the data were; null where nodes do not report it.")
+    data: DataMoves | None = Field(default=None, description="Where the data were; null if nodes do not report it.")
 
     @property
     def moved_nothing(self) -> bool:
-        """Whether nodes joined and got no data: that is no growth of the cluster."""
+        """Whether nodes joined and got no data: that is not growth of the cluster."""
         return self.data is not None and bool(self.data.without_data)
 
 
@@ -258,7 +258,7 @@ class StableCluster(SummaryPart):
     window_sets: int = Field(description="Sets of a window.")
     time_s: list[float] = Field(description="When each window began, from the first on.")
     deviation: list[float] = Field(description="The standard deviation of the set times of each window over their mean.")
-    spread: float | None = Field(description="The greatest deviation over the smallest; null where there are too few sets.")
+    spread: float | None = Field(description="The greatest deviation over the smallest; null if there are too few sets.")
     spread_by_chance: float | None = Field(description="The same of the same sets in any order: the median of many.")
 
 

@@ -57,14 +57,14 @@ class Summary(SummaryPart, Generic[Result]):
     kind: str
     title: str
     status: Status
-    reason: str | None = Field(description="Why it is not complete; null where it is.")
+    reason: str | None = Field(description="Why it is not complete; null if it is.")
     created: datetime
     version: str = Field(description="The version of sensorbench that measured.")
     command: list[str]
     environment: Annotated[Environment, AsWritten] = Field(description="The machine, versions and servers, as in manifest.json.")
     variants: list[VariantManifest]
     answers_equal: bool | None = Field(
-        default=None, description="Whether all variants gave the same answers; null where answers were not validated."
+        default=None, description="Whether all variants gave the same answers; null if answers were not validated."
     )
     warnings: list[Caveat]
     claims: list[JudgedClaim] = []

@@ -20,11 +20,11 @@ class FactorParameter(SummaryPart):
     default: str
     here: str
     about: str
-    became: str = Field(description="What happened to it since the paper; empty where nothing did.")
+    became: str = Field(description="What happened to it since the paper; empty if nothing did.")
 
 
 class LevelFigure(SummaryPart):
-    """A figure's mean over the rounds, and its ratio to that of the part's base, round by round; null where no round has both."""
+    """A figure's mean over the rounds, and its ratio to that of the part's base, round by round; null if no round has both."""
 
     value: float
     rounds: int
@@ -98,7 +98,7 @@ class LoadCurves(SummaryPart):
     parts: list[str] = Field(description="The parts whose levels are drawn.")
     figures: list[CurveFigure]
     printed_load: str = Field(description="The figure as which the paper's printed load is compared.")
-    printed_unit: str = Field(description="The unit of the paper's load, in words; empty where it has one.")
+    printed_unit: str = Field(description="The unit of the paper's load, in words; empty if it has one.")
 
 
 class FactorsFigures(SummaryPart):
@@ -122,7 +122,7 @@ class FactorsFigures(SummaryPart):
     reached: dict[str, float] = Field(description="Reads and writes per second that the default takes, each alone.")
     rates: dict[str, list[float]] = Field(description="The rates of each load, operations per second.")
     cluster: list[str] | None = Field(
-        default=None, description="Nodes of a cluster of the user's; null where the lab started the servers."
+        default=None, description="Nodes of a cluster of the user's; null if the lab started the servers."
     )
     shares_records: bool = Field(
         default=False,
@@ -135,7 +135,7 @@ class FactorsFigures(SummaryPart):
     cells: list[FactorCell]
     best_draft: BestDraftFigures
     curves: LoadCurves | None = Field(
-        default=None, description="What is drawn over the load average; null where the paper does not."
+        default=None, description="What is drawn over the load average; null if the paper does not."
     )
 
 

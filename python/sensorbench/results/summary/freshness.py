@@ -17,18 +17,18 @@ class FreshnessFigures(SummaryPart):
     returned it; one that the first read returned, from its acknowledgement on.
     """
 
-    rate: str | None = Field(description="The load's rate while they were written, per second; null where it has one, or none.")
+    rate: str | None = Field(description="The load's rate while they were written, per second; null if it has one, or none.")
     markers: int = Field(description="Markers that were acknowledged.")
     seen: int = Field(description="Of these, markers that a read returned before they were given up.")
     at_once: int = Field(description="Of these, markers that the first read returned.")
     failed: int = Field(description="Markers whose write failed, or had an unknown outcome; they are not among the others.")
     late: int = Field(
         description="Markers that were written later than intended by more than the time between two, since all that may be watched at a time were. They began "
-        "when another one was found, and so are no fair sample."
+        "when another one was found, and so are not a fair sample."
     )
     reads: int
     failed_reads: int
-    quantiles_s: dict[str, FreshnessBounds] = Field(description="p50, p90, p99 and max; empty where nothing was acknowledged.")
+    quantiles_s: dict[str, FreshnessBounds] = Field(description="p50, p90, p99 and max; empty if nothing was acknowledged.")
     max_width_s: float | None = Field(description="The widest interval between the two bounds of a marker that was seen.")
 
 

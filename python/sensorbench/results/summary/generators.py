@@ -15,7 +15,7 @@ class GeneratorFigures(SummaryPart):
     timer_lag_p99_s: float | None = Field(description="How late it was where it waited for an intended start, in the worst run.")
     wall_offset_s: float | None = Field(
         default=None,
-        description="How far the host's time of day was ahead of the controller's in the last run; null where both are one.",
+        description="How far the host's time of day was ahead of the controller's in the last run; null if both are one.",
     )
     corrected_by_s: float | None = Field(
         default=None,

@@ -27,8 +27,8 @@ class RegisterFinding(SummaryPart):
 
     count: int
     of: int
-    share: float | None = Field(description="`count` over `of`; null where there was none that could have been one.")
-    age_ns: dict[str, int] | None = Field(description="Quantiles of the age of what was read; null where nothing has an age.")
+    share: float | None = Field(description="`count` over `of`; null if there was none that could have been one.")
+    age_ns: dict[str, int] | None = Field(description="Quantiles of the age of what was read; null if nothing has an age.")
     examples: list[dict[str, Any]] = Field(description="The first of them, with the operations that show it.")
 
 
@@ -45,5 +45,5 @@ class RegisterGuarantees(SummaryPart):
 
     counts: RegisterCounts
     seen: dict[str, RegisterFinding]
-    promised: dict[str, RegisterPromise] | None = Field(description="By finding; null where nothing is known of the database.")
+    promised: dict[str, RegisterPromise] | None = Field(description="By finding; null if nothing is known of the database.")
     broken: list[str] = Field(description="Findings that were promised not to occur, and did.")

@@ -41,7 +41,7 @@ class WordFigures(SummaryPart):
 
     word: str
     total: MeanTime | None = Field(
-        default=None, description="From the submission of an application of its own; null where it had none, as in older results."
+        default=None, description="From the submission of an application of its own; null if it had none, as in older results."
     )
     times: list[ExecutionTime] = Field(default=[], description="Of each of these applications.")
     setup_s: float | None = Field(default=None, description="Of the total; null for a native job.")
@@ -134,6 +134,6 @@ class MapReduceFigures(SummaryPart):
 
 
 class MapReduceSummary(Summary[MapReduceFigures]):
-    """`summary.json` of the MapReduce study. Its systems are no variants: each is executed with several numbers of workers."""
+    """`summary.json` of the MapReduce study. Its systems are not variants: each is executed with several numbers of workers."""
 
     kind: Literal["mapreduce"] = "mapreduce"

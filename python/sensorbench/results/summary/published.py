@@ -19,12 +19,12 @@ class PublishedCell(SummaryPart):
     row: str = Field(description="Title of its row.")
     column: str = Field(description="Title of its column.")
     printed: str = Field(description="The value as the paper prints it; of a derived one, its number.")
-    unit: str = Field(description="The paper's unit; empty where it has none.")
+    unit: str = Field(description="The paper's unit; empty if it has none.")
     kind: PublishedKind = "number"
-    value: float | None = Field(description="The printed value in s, bytes, per second or as it is; null for what is no number.")
+    value: float | None = Field(description="The printed value in s, bytes, per second or as it is; null for what is not a number.")
     measured: float | None = None
     low: float | None = Field(
-        default=None, description="Lower end of the 95% interval of the measured value; null where there is none."
+        default=None, description="Lower end of the 95% interval of the measured value; null if there is none."
     )
     high: float | None = Field(default=None, description="Its upper end.")
     ratio: float | None = Field(default=None, description="Measured over printed.")
@@ -40,7 +40,7 @@ class PublishedCell(SummaryPart):
 
     @property
     def ratio_ends(self) -> tuple[float, float] | None:
-        """Between which factors the ratio lies; None where that is not known, or where there is no ratio."""
+        """Between which factors the ratio lies; None if that is not known, or where there is no ratio."""
         if self.ratio is None or self.value is None or self.low is None or self.high is None:
             return None
         return self.low / self.value, self.high / self.value

@@ -44,7 +44,7 @@ class ReplayedTemplate(SummaryPart):
     error: int
     timeout: int
     cancelled: int
-    response_s: Percentiles | None = Field(description="From the intended start; null where none ended.")
+    response_s: Percentiles | None = Field(description="From the intended start; null if none ended.")
     service_s: Percentiles | None = Field(description="From the start.")
     recorded_p50_s: float | None
     recorded_p99_s: float | None
@@ -59,7 +59,7 @@ class ReplayFigures(SummaryPart):
     """The figures of a replay."""
 
     plan: PlannedReplay
-    run_s: float | None = Field(description="How long the replay took; null where it was cut short before it was counted.")
+    run_s: float | None = Field(description="How long the replay took; null if it was cut short before it was counted.")
     counts: ReplayCounts
     own_lag_s: Percentiles | None = Field(
         description="How much later statements started than they would have if the replayer had never been late. Null with speed max."
@@ -71,7 +71,7 @@ class ReplayFigures(SummaryPart):
         description="Who made starts late, where more than 1% of them were: the replayer where the p99 of its own lag is above 1 ms and half of that of all statements, else the target."
     )
     templates: list[ReplayedTemplate]
-    answers: list[ComparedAnswers] | None = Field(description="Answers at two targets; null where there was one alone.")
+    answers: list[ComparedAnswers] | None = Field(description="Answers at two targets; null if there was one alone.")
     client_health: ClientHealth
 
 

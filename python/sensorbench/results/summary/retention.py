@@ -12,9 +12,9 @@ class RetentionActions(SummaryPart):
     count: int
     failed: int
     first_error: str | None
-    duration_s: dict[str, float] = Field(description="p50 and max; empty where there was none.")
+    duration_s: dict[str, float] = Field(description="p50 and max; empty if there was none.")
     total_s: float
-    removed: int | None = Field(description="Rows that were removed; null where the database does not say so.")
+    removed: int | None = Field(description="Rows that were removed; null if the database does not say so.")
     last_s: float | None = Field(description="Duration of the action after the run, when everything had arrived.")
 
 
@@ -24,7 +24,7 @@ class LatencyBeside(SummaryPart):
     operation: str
     beside: int = Field(description="Operations that overlapped an action.")
     others: int
-    beside_s: dict[str, float] = Field(description="p50 and p99; empty where there were none.")
+    beside_s: dict[str, float] = Field(description="p50 and p99; empty if there were none.")
     others_s: dict[str, float]
 
 
@@ -32,7 +32,7 @@ class VariantRetention(SummaryPart):
     """Retention in the run of a variant."""
 
     expires_by: str = Field(description="How readings expire, in the words of the schema.")
-    rolls_up_by: str | None = Field(description="How the rollup is kept; null where there is none.")
+    rolls_up_by: str | None = Field(description="How the rollup is kept; null if there is none.")
     is_kept_by_database: bool = Field(
         description="Whether the database keeps the rollup itself, without a statement of the client."
     )

@@ -55,7 +55,7 @@ class ServerFigures(SummaryPart):
     rates: dict[str, float]
     means: dict[str, float]
     steady_after_s: dict[str, float | None] = Field(
-        description="By cache, after which time of the step its hit rate was steady; null where it never was."
+        description="By cache, after which time of the step its hit rate was steady; null if it never was."
     )
 
 
@@ -70,20 +70,20 @@ class StressStep(SummaryPart):
     cut_short: bool
     steered: list[str] = Field(description="Changes of the rate by the user during the step.")
     counts: OperationCounts
-    response_s: Latencies | None = Field(description="From the intended start; null where no operation ended.")
+    response_s: Latencies | None = Field(description="From the intended start; null if no operation ended.")
     service_s: Latencies | None = Field(description="From the start.")
     schedule_lag_s: Latencies | None = Field(description="From the intended start to the start.")
     operations: dict[str, StepOperation]
-    client_cpu: float | None = Field(description="CPUs that the client kept busy; null where that was not sampled twice.")
+    client_cpu: float | None = Field(description="CPUs that the client kept busy; null if that was not sampled twice.")
     offered_per_s: float
     completed_per_s: float
     concurrency: float = Field(description="Operations in flight on average, by Little's law.")
     share_within: float | None = Field(
         default=None,
-        description="Of all arrivals, the share that succeeded within the objective's limit; null where the step was cut short.",
+        description="Of all arrivals, the share that succeeded within the objective's limit; null if the step was cut short.",
     )
     met: bool | None = Field(default=None, description="Whether the objective was met; null without one.")
-    client_bound: str | None = Field(description="Why the client was the limit; null where it was not.")
+    client_bound: str | None = Field(description="Why the client was the limit; null if it was not.")
     at_concurrency_limit: bool = Field(description="All operations that may be in flight were, nearly all the time.")
     servers: ServerFigures
 

@@ -28,16 +28,16 @@ class KindFigures(SummaryPart):
     cancelled: int
     rows: int = Field(description="Rows that those that succeeded wrote or returned.")
     partitions: float | None = Field(
-        description="Partitions that they wrote to, or one for each answer that has rows; null where the tool counts none."
+        description="Partitions that they wrote to, or one for each answer that has rows; null if the tool counts none."
     )
-    response_s: ToolLatencies | None = Field(description="From the intended start; null where none ended.")
+    response_s: ToolLatencies | None = Field(description="From the intended start; null if none ended.")
 
 
 class ToolFigures(SummaryPart, Generic[Planned]):
     """The figures of one run, by kind of operation."""
 
     plan: Planned
-    run_s: float | None = Field(description="How long the run took; null where it was cut short before it was counted.")
+    run_s: float | None = Field(description="How long the run took; null if it was cut short before it was counted.")
     total: KindFigures = Field(description="All kinds together.")
     kinds: dict[str, KindFigures]
     client_health: ClientHealth

@@ -28,8 +28,8 @@ class TsbsQueries(SummaryPart):
     timeout: int
     cancelled: int
     rows: int = Field(description="Rows of all answers together.")
-    run_s: float | None = Field(description="How long they took together; null where they were cut short before that was known.")
-    response_s: TsbsLatencies | None = Field(description="From the intended start; null where none ended.")
+    run_s: float | None = Field(description="How long they took together; null if they were cut short before that was known.")
+    response_s: TsbsLatencies | None = Field(description="From the intended start; null if none ended.")
 
     @property
     def ended(self) -> int:

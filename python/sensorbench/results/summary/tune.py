@@ -14,14 +14,14 @@ from sensorbench.results.tune import Measurement
 
 
 class TuneTrial(Measurement):
-    """A measurement of the search, and its figure over what the default's was at that time; null where one of them is not known."""
+    """A measurement of the search, and its figure over what the default's was at that time; null if one of them is not known."""
 
     number: int
     ratio: float | None
 
 
 class SettingEffect(SummaryPart):
-    """The ratios of trials with the best's value of a server setting over those of all others; null where one side has no trial."""
+    """The ratios of trials with the best's value of a server setting over those of all others; null if one side has no trial."""
 
     setting: str
     about: str
@@ -51,17 +51,17 @@ class TuneFigures(SummaryPart):
     start: dict[str, str] = Field(description="The settings that count as the default; all others are left to the server.")
     seed: int
     budget: TuneBudget
-    pairs: int = Field(description="Pairs of runs, default and best, that confirm.")
+    pairs: int = Field(description="Pairs of runs (default and best) for the confirmation.")
     cluster: list[str] | None = Field(
-        default=None, description="Nodes of a cluster of the user's; null where the lab started the servers."
+        default=None, description="Nodes of a cluster of the user's; null if the lab started the servers."
     )
     verdict: Literal["gain", "no gain"] | None = Field(description="Null until the confirmation is over.")
     reason: str = Field(description="Why that is the verdict, or why there is none.")
-    best: dict[str, str] | None = Field(description="The best configuration of the search; null where none could be measured.")
+    best: dict[str, str] | None = Field(description="The best configuration of the search; null if none could be measured.")
     changed: dict[str, str] = Field(description="The settings of the best that differ from the default.")
     ratio: MeasuredFigure | None = Field(description="The best to the default, by the confirmation alone.")
     search_ratio: float | None = Field(description="The best to the default, by the search: the best of many, partly luck.")
-    snippet: str = Field(description="The lines to paste into the server's own file; empty where there is no gain.")
+    snippet: str = Field(description="The lines to paste into the server's own file; empty if there is no gain.")
     effects: list[SettingEffect]
     trials: list[TuneTrial]
     confirmation: list[Measurement]

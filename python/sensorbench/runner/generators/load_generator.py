@@ -52,7 +52,7 @@ class LoadGenerator(Protocol):
         """The number of its process there."""
 
     def sample_clock(self) -> ClockSample | None:
-        """How far the clock of its host is ahead of this machine's now; None where it goes by the same clock."""
+        """How far the clock of its host is ahead of this machine's now; None if it goes by the same clock."""
 
     def clock_samples(self, since_ns: int) -> list[ClockSample]:
         """The samples from a time on (CLOCK_MONOTONIC, here), and the last one before it."""

@@ -181,7 +181,7 @@ class _Envelope(_Message):
 
 
 def send(stream: IO[bytes], message: Message, parts: Sequence[bytes] = ()) -> None:
-    """Sends a message with its parts. Raises OSError where nobody reads any more."""
+    """Sends a message with its parts. Raises OSError if nobody reads any more."""
     envelope = _Envelope(message=message, sizes=tuple(map(len, parts)))
     stream.write(envelope.model_dump_json().encode() + b"\n")
     for part in parts:
@@ -190,7 +190,7 @@ def send(stream: IO[bytes], message: Message, parts: Sequence[bytes] = ()) -> No
 
 
 def receive(stream: IO[bytes]) -> tuple[Message, list[bytes]] | None:
-    """The next message with its parts; None where the other side is gone, also in the middle of one."""
+    """The next message with its parts; None if the other side is gone, also in the middle of one."""
     line = stream.readline()
     if not line.endswith(b"\n"):
         return None

@@ -10,12 +10,12 @@ class GeneratorOptions(OptionModel):
 
     generators: int | None = option(
         None,
-        "Load generators: processes that share the operations, the arrivals and the requests in flight. Each has --threads of its own. "
+        "Number of load generators: processes that share operations, arrivals and requests in flight. Each has its own --threads. "
         " [default: 1; with --hosts, one on each]",
         ge=1,
         le=MAX_GENERATORS,
     )
     hosts: str | None = option(
         None,
-        "Hosts for load generators, and for nodes of servers that are started: a file (hosts.toml), local:N, ssh://USER@HOST:PORT (several with commas), or the address of a dask scheduler.",
+        "Hosts for load generators, and for nodes of servers that the lab starts: a file (hosts.toml), local:N, ssh://USER@HOST:PORT (several with commas), or the address of a dask scheduler.",
     )

@@ -89,7 +89,7 @@ class SharedRun(EngineRun):
     def prepare(self, work: Callable[[int, int], ShareWork]) -> None:
         """Has all of them connect; `work` of a number, from 0, and of the zero of the run's clock on the clock there.
 
-        Raises KeyboardInterrupt, also where interruptions are held back: connecting may take long, and nothing is recorded yet.
+        Raises KeyboardInterrupt, also if interruptions are held back: connecting may take long, and nothing is recorded yet.
         """
         samples = self._each(lambda generator: generator.sample_clock())
         self._offsets_ns = offsets_ns(samples)
@@ -155,7 +155,7 @@ class SharedRun(EngineRun):
         self._each(lambda generator: generator.stop(cancels=False))
 
     def cancel(self) -> None:
-        """Ends the operations in flight, too; what is lost is no matter then."""
+        """Ends the operations in flight, too; what is lost does not matter then."""
         self._each(lambda generator: generator.stop(cancels=True), raises=False)
 
     def end(self) -> "tuple[Segment, str]":
@@ -209,7 +209,7 @@ class SharedRun(EngineRun):
                 received[row["phase"], row["operation"], counted] += row[counted]
 
     def _segment(self, of_each: Mapping[int, SegmentParts], before_ns: int | None) -> "Segment":
-        """One segment of all: rows of operations with the number of their load generator. Raises LostGeneratorError where none ever handed anything over."""
+        """One segment of all: rows of operations with the number of their load generator. Raises LostGeneratorError if none ever handed anything over."""
         if self._empty is None:
             raise LostGeneratorError("; ".join(self._lost.values()))
         of_each = of_each or {0: self._empty}
@@ -292,7 +292,7 @@ class SharedRun(EngineRun):
         )
 
     def _clock_of(self, generator: LoadGenerator) -> GeneratorClock | None:
-        """How far its host's clock was ahead; None where it has the clock of this machine."""
+        """How far its host's clock was ahead; None if it has the clock of this machine."""
         samples = generator.clock_samples(self._origin_ns)
         return (
             GeneratorClock(**span_of(samples, self._offsets_ns.get(generator.number, samples[0].offset_ns))._asdict())
@@ -336,7 +336,7 @@ def shared_run(
 
     Raises:
         EngineError: for what one of them, or the database, refuses.
-        LostGeneratorError: where one ends before the run begins.
+        LostGeneratorError: if one ends before the run begins.
         KeyboardInterrupt: while they connect, also where interruptions are held back.
 
     """

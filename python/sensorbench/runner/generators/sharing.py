@@ -70,7 +70,7 @@ def load_generators(options: GeneratorOptions, progress: ProgressReporter) -> Lo
 
 
 def check_can_share(generators: LoadGenerators, concurrency: int, databases: Iterable[Database]) -> None:
-    """Raises UsageError where load generators cannot share a load."""
+    """Raises UsageError if load generators cannot share a load."""
     if not generators.share_runs:
         return
     said = _said(generators)
@@ -91,7 +91,7 @@ def check_can_share(generators: LoadGenerators, concurrency: int, databases: Ite
 
 
 def check_can_share_operations(generators: LoadGenerators, plan: OperationsPlan) -> None:
-    """Raises UsageError where operations read what the run itself writes: no load generator knows how far the others are."""
+    """Raises UsageError if operations read what the run itself writes: no load generator knows how far the others are."""
     if generators.share_runs and any(_reads_what_is_written(source) for source in plan.get("parameter_sources", [])):
         raise UsageError(
             f"{_said(generators)}: operations of this mix choose among what the run itself writes, and no load generator knows how far the "
@@ -100,7 +100,7 @@ def check_can_share_operations(generators: LoadGenerators, plan: OperationsPlan)
 
 
 def why_undivided_by(generators: LoadGenerators, variant: Variant) -> str | None:
-    """Why load generators do not share the load of a variant, in a sentence; None where they do, or there is one."""
+    """Why load generators do not share the load of a variant, in a sentence; None if they do, or there is one."""
     if generators.count == 1:
         return None
     target = variant.target

@@ -114,7 +114,7 @@ def main() -> None:
     # Ctrl-C is the controller's: it ends the share, which then hands over what it has recorded.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     answers = os.fdopen(os.dup(1), "wb")
-    # What a library prints is no answer.
+    # What a library prints is not an answer.
     os.dup2(2, 1)
     serve(os.fdopen(0, "rb"), answers)
 

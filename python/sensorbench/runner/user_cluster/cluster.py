@@ -51,7 +51,7 @@ class UserCluster:
                 )
 
     def check_empties_caches(self) -> None:
-        """Raises UsageError where a node has no command that empties its caches."""
+        """Raises UsageError if a node has no command that empties its caches."""
         for node in self.nodes:
             if self.file.command("drop_caches", node.entry) is None:
                 raise UsageError(
@@ -64,9 +64,9 @@ class UserCluster:
         killed is put back first.
 
         Raises:
-            UsageError: where another process uses a node.
-            FailedError: where a node is not ready, or a file cannot be read. Nothing is changed by then.
-            ClusterLostError: where something could not be put back.
+            UsageError: if another process uses a node.
+            FailedError: if a node is not ready, or a file cannot be read. Nothing is changed by then.
+            ClusterLostError: if something could not be put back.
 
         """
         self._saved = self._saved_file.take(self.path)
@@ -89,7 +89,7 @@ class UserCluster:
 
         Raises:
             FailedError: with node, command and output.
-            ClusterLostError: where it could not be taken back, either.
+            ClusterLostError: if it could not be taken back, either.
 
         """
         self._settings = settings
@@ -257,7 +257,7 @@ class UserCluster:
             problems.append(message_of(error))
         if problems:
             raise ClusterLostError(
-                f"not everything is as it was: {'; '.join(problems)}. What the nodes had is in {self._saved_file.path}; mend them, and the next run "
+                f"not everything is as it was: {'; '.join(problems)}. What the nodes had is in {self._saved_file.path}; fix them, and the next run "
                 f"with {self.path} puts it back first"
             )
 

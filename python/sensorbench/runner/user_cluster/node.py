@@ -56,7 +56,7 @@ class Node:
         return shlex.join(self.by_ssh(words.shown)) if self.entry.ssh else words.text
 
     def call(self, words: FilledWords, *, given: bytes | None = None) -> Ended:
-        """Runs a command, however it ends. Raises FailedError where it cannot be run, or is not over in time."""
+        """Runs a command, however it ends. Raises FailedError if it cannot be run, or is not over in time."""
         command = self.by_ssh(words.run)
         try:
             # A session of its own: Ctrl-C at the terminal is for this process, which puts things back by such commands.

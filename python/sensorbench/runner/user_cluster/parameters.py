@@ -9,7 +9,7 @@ from sensorbench.runner.user_cluster.node import Node
 from sensorbench.runner.user_cluster.saved import SavedNode
 from sensorbench.runner.user_cluster.words import FilledWords
 
-# Configuration files are bytes to us: what is no UTF-8 stays as it is.
+# Configuration files are bytes to us: what is not UTF-8 stays as it is.
 _TEXT = ("utf-8", "surrogateescape")
 
 

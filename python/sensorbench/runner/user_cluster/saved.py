@@ -38,7 +38,7 @@ class SavedNode(BaseModel):
         self.files[path] = base64.b64encode(content).decode()
 
     def written_to(self, path: str) -> bytes | None:
-        """What was last written to a file; None where nothing was."""
+        """What was last written to a file; None if nothing was."""
         return base64.b64decode(self.written[path]) if path in self.written else None
 
     def note_written(self, path: str, content: bytes) -> None:

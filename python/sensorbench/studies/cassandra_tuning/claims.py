@@ -13,7 +13,7 @@ MIN_STEPS = 10
 def _load_disk_correlation(result: FactorsResult) -> RunValues:
     """Spearman's rank correlation of CPU load and disk throughput over all steps, round by round.
 
-    Steps of one measurement have the same servers and follow one another, so that they are no independent observations. The levels and
+    Steps of one measurement have the same servers and follow one another, so that they are not independent observations. The levels and
     loads are the same in each round, and a round gives one number: what is repeated is the round.
     """
     from scipy.stats import spearmanr

@@ -69,7 +69,7 @@ def choose(file: StudyFile, options: ElasticityStudyOptions, budget_s: float) ->
     """The largest scale, then the greatest effort, with which all parts fit; the least of both where they do not, and go on by --resume.
 
     Raises:
-        UsageError: where not even one part fits.
+        UsageError: if not even one part fits.
 
     """
     articles = _articles(file, options)

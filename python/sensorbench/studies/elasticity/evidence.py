@@ -91,7 +91,7 @@ class Evidence(FigureEvidence):
         return smallest.arithmetic if smallest else ""
 
     def _smallest(self, name: str) -> Scale | None:
-        """None where it is not known of one of the roles that were measured."""
+        """None if it is not known of one of the roles that were measured."""
         measured = {role for role, _, _ in self.by_place if self.roles is None or role in self.roles}
         known = [self.scales.get((role, name), []) for role in sorted(measured)]
         return (
@@ -168,7 +168,7 @@ def _around(transition: Transition) -> tuple[NDArray[np.bool_], NDArray[np.bool_
 
 
 def _levels(transition: Transition) -> dict[str, float | None]:
-    """What is known of a cluster before anything is done to it; None where it is not known."""
+    """What is known of a cluster before anything is done to it; None if it is not known."""
     before = transition.before
     return {
         "nodes": float(transition.nodes),
@@ -180,7 +180,7 @@ def _levels(transition: Transition) -> dict[str, float | None]:
 
 
 def figures_of(transition: Transition, scalability: float | None) -> dict[str, float | None]:
-    """The figures of a transition; None where there is none. Times and scores are those by the band; a transition by which no data moved has
+    """The figures of a transition; None if there is none. Times and scores are those by the band; a transition by which no data moved has
     neither.
     """
     levels = {**_levels(transition), "scalability": scalability}

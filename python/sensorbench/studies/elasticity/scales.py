@@ -38,7 +38,7 @@ def scales_of(summary: ElasticitySummary, growing: Sequence[Transition], stable:
 
 
 def _bytes_over_memory(summary: ElasticitySummary, before: Sequence[DataMoves]) -> Scale | None:
-    """Of the node that holds least, over what its memory has for data: what it takes without any is no place for them. Nodes of the lab whose
+    """Of the node that holds least, over what its memory has for data: what it takes without any does not hold them. Nodes of the lab whose
     memory nothing limits share that of the machine, also where a limit was asked for and could not be kept; of a user's cluster the memory is as
     the user says.
     """
@@ -62,7 +62,7 @@ def _bytes_over_memory(summary: ElasticitySummary, before: Sequence[DataMoves]) 
 
 
 def _bytes_of_nodes(data: DataMoves) -> list[float]:
-    """What each node held before a change; nothing where one does not tell."""
+    """What each node held before a change; nothing if one does not tell."""
     held = [of.bytes.before for node, of in data.nodes.items() if node not in data.joined]
     return [size for size in held if size is not None] if None not in held else []
 

@@ -99,7 +99,7 @@ def largest_partition(evidence: Evidence, role: str) -> LargestPartition:
     """The largest partition of a role with one partition per sensor.
 
     Raises:
-        NotMeasuredError: where the server does not say, or the dataset has no usual interval.
+        NotMeasuredError: if the server does not say, or the dataset has no usual interval.
 
     """
     largest = evidence.largest_partition_bytes(role)

@@ -125,7 +125,7 @@ def _fails_in(system: str, evidence: Evidence) -> Cell:
 
 
 def _outcome(evidence: Evidence, variant: str) -> Outcome | None:
-    """Whether fetching the narrowest range failed whenever it was tried, or never; None where it was not tried."""
+    """Whether fetching the narrowest range failed whenever it was tried, or never; None if it was not tried."""
     counts = evidence.counts(variant, FETCH[0])
     failed = counts["error"] + counts["timeout"]
     failure = evidence.result.failures.get(variant)

@@ -30,7 +30,7 @@ def choose(file: StudyFile, options: MapReduceOptions, budget_s: float) -> Chose
     """The largest scale, then the most executions, with which all fits; the least of both where it does not, and goes on by --resume.
 
     Raises:
-        UsageError: where not even one size fits.
+        UsageError: if not even one size fits.
 
     """
     scales = SCALES if options.scale is None else (options.scale,)

@@ -26,7 +26,7 @@ Values = NDArray[np.float64]
 
 
 class Evidence(FigureEvidence):
-    """The times of each system on Spark by workers and word, one of each execution that is no warm-up. Systems are known by name and by role.
+    """The times of each system on Spark by workers and word, one of each execution that is not a warm-up. Systems are known by name and by role.
 
     `roles` are those whose scales count; all where it is None.
     """

@@ -83,7 +83,7 @@ def _status(run: RunResult) -> pa.Table | None:
 
 
 def coordinator_write_s(status: pa.Table | None) -> float | None:
-    """The median latency of writes as the server counts it, in s: in µs at servers of the lab, else in whole ms by table. None where nothing was reported."""
+    """The median latency of writes as the server counts it, in s: in µs at servers of the lab, else in whole ms by table. None if nothing was reported."""
     if status is None:
         return None
     for is_wanted, unit_s in (

@@ -107,7 +107,7 @@ def _rows(evidence: Evidence, pair: _Pair, operation: str) -> list[list[Any]]:
 
 
 def _rate_row(layout: str, title: str, typed: Sequence[float], batched: Sequence[float]) -> list[Any]:
-    """A rate of both; nothing where one of them got nothing done."""
+    """A rate of both; nothing if one of them got nothing done."""
     runs = min(len(typed), len(batched))
     if not runs or min(*typed, *batched) <= 0.0:
         return []

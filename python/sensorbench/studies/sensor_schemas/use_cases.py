@@ -63,7 +63,7 @@ def _table(candidates: Sequence[Candidate]) -> Section:
 
 
 def _row(target: str, found: Outcome) -> list[Any] | None:
-    """What was measured of a use case on one system; None where no layout qualifies."""
+    """What was measured of a use case on one system; None if no layout qualifies."""
     if found.best is None:
         return None
     over = found.over_advised

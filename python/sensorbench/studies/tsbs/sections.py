@@ -69,7 +69,7 @@ def _rates(loads: Mapping[str, LoadFigures]) -> Section:
 
 
 def _relations(summary: ComparisonSummary) -> list[Section]:
-    """How much longer the kinds of questions take that are more work, at each variant; nothing where none of them was asked."""
+    """How much longer the kinds of questions take that are more work, at each variant; nothing if none of them was asked."""
     means = {
         (figure.variant, figure.operation): figure.latency_s[_METRIC].value
         for figure in summary.result.figures

@@ -66,7 +66,7 @@ class Reached:
 
 
 def _reached(evidence: Evidence, variant: VariantManifest, operations: Sequence[str], factor: float) -> Reached | None:
-    """The rate of some operations, which each count so many times; None where none was in the mix."""
+    """The rate of some operations, which each count so many times; None if none was in the mix."""
     workload = evidence.result.manifest.plan.workload
     mix: Mapping[str, float] = workload["mix"]
     known = {

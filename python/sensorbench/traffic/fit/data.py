@@ -51,7 +51,7 @@ class Tables:
     looked_up: set[tuple[str, tuple[str, ...]]] = field(default_factory=set)
 
     def find(self, name: str) -> str | None:
-        """The table that a statement names; None where there are no data of it."""
+        """The table that a statement names; None if there are no data of it."""
         return next((table for table in self.columns if table.lower() == bare(name)), None)
 
 
@@ -64,7 +64,7 @@ def read_tables(folder: Path, workbench: duckdb.DuckDBPyConnection, dialect: Dia
         dialect: of the statements in schema.sql.
 
     Raises:
-        UsageError: where a file cannot be read, or is called like nothing that can be a table.
+        UsageError: if a file cannot be read, or is called like nothing that can be a table.
 
     """
     if not folder.is_dir():

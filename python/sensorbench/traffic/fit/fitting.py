@@ -64,7 +64,7 @@ def fit_trace(trace: Path, out: Path, options: FitOptions = FitOptions(), report
         What was fitted, and how what the experiment sends compares with the second half of the trace.
 
     Raises:
-        UsageError: where the trace or the data cannot be read, or no operation can be made of it.
+        UsageError: if the trace or the data cannot be read, or no operation can be made of it.
 
     """
     check_is_free(out)

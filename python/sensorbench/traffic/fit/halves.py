@@ -123,7 +123,7 @@ def halves_of(folder: Path) -> Iterator[Halves]:
     """The halves of a trace; what does not fit into DuckDB's memory lies on disk meanwhile.
 
     Raises:
-        UsageError: where there is no trace, or one that cannot be read.
+        UsageError: if there is no trace, or one that cannot be read.
 
     """
     trace = read_trace(folder)

@@ -208,7 +208,7 @@ def _curves(subject: str, ours: NDArray[np.float64], theirs: NDArray[np.float64]
 
 
 def _hot_shares(halves: Halves, sent: str, recorded: str, source: Source) -> tuple[float, float] | None:
-    """The share of executions that have one of the values which make up half of those that are sent; None where all values are alike.
+    """The share of executions that have one of the values which make up half of those that are sent; None if all values are alike.
 
     Which values are hot is seen in every other operation, and how often they are sent in the others, so that what is hot by chance is
     not taken for hot.

@@ -192,7 +192,7 @@ class SourceFitter:
         return _Domain(f"SELECT {value} AS v {numbers}", size, f"{low / unit:g} to {high / unit:g}, {step / unit:g} apart")
 
     def _decimals(self, parameter: Parameter) -> int | None:
-        """How many decimals numbers have; None where they have too many."""
+        """How many decimals numbers have; None if they have too many."""
         for decimals in range(_MAX_DECIMALS + 1):
             scaled = f"{parameter.name} * {10**decimals}"
             query = f'SELECT bool_and(abs({scaled} - round({scaled})) < 1e-5 AND abs({scaled}) < 1e15) FROM "{self._table}" WHERE NOT is_second'
@@ -201,7 +201,7 @@ class SourceFitter:
         return None
 
     def _positions(self, parameter: Parameter, domain: _Domain) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-        """Where the values that came stand among all that there are, the largest first, and how often each came; None where that says nothing."""
+        """Where the values that came stand among all that there are, the largest first, and how often each came; None if that says nothing."""
         if parameter.type == "text":
             return None
         found = self._rows(
@@ -370,7 +370,7 @@ def groups_of(halves: Halves, table: str, parameters: Sequence[Parameter]) -> li
 
 
 def _offset(halves: Halves, table: str, first: Parameter, other: Parameter) -> int | None:
-    """How much more a parameter always is than another, in µs if they are times; None where that varies, or neither varies."""
+    """How much more a parameter always is than another, in µs if they are times; None if that varies, or neither varies."""
     if first.type != other.type:
         return None
     one_of = f'FROM "{table}" WHERE NOT is_second'

@@ -39,7 +39,7 @@ def zipf_exponent(repeats: float, values: int) -> float | None:
     """The exponent of the Zipf distribution over so many values of which two draws are equal with a probability of `repeats`.
 
     Returns:
-        The exponent; None where no exponent from 0.02 to 4 gives that.
+        The exponent; None if no exponent from 0.02 to 4 gives that.
 
     """
     low, high = _MIN_EXPONENT, _MAX_EXPONENT

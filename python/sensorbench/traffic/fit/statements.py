@@ -17,7 +17,7 @@ _QUOTES = '"`'
 
 
 def dialect_of(database: str) -> Dialect | None:
-    """The dialect of the statements of a trace; None where they are not SQL."""
+    """The dialect of the statements of a trace; None if they are not SQL."""
     return next((log_format.dialect for log_format in FORMATS.values() if log_format.database == database), None)
 
 
@@ -72,7 +72,7 @@ def _in_own_namespace(template: Template) -> str:
 
 
 def compares(template: Template, column: str, place: int) -> bool | None:
-    """Whether a template compares a column with the parameter at a place; None where it does not even name the column."""
+    """Whether a template compares a column with the parameter at a place; None if it does not even name the column."""
     name = re.escape(column)
     if not re.search(rf"(?<![\w]){name}(?![\w])", template.statement, re.IGNORECASE):
         return None

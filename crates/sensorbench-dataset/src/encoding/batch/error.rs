@@ -14,6 +14,6 @@ pub enum BatchError {
         values: usize,
     },
     /// Bytes that are not a batch.
-    #[error("the bytes are no batch of readings in this encoding")]
+    #[error("the bytes are not a batch of readings in this encoding")]
     Malformed,
 }

@@ -47,7 +47,7 @@ const STALE_VIEWS: &str = "\
 const FIRST_PAUSE: Duration = Duration::from_millis(2);
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 
-/// For how long a removal waits for readers to end. Whoever reads longer is no query of ours that is just ending.
+/// For how long a removal waits for readers to end. Whoever reads longer is not a query of ours that is just ending.
 const LONGEST_READ: Duration = Duration::from_secs(30);
 
 /// Waits until the write-ahead logs of the namespace are applied.
@@ -55,7 +55,7 @@ pub async fn catch_up(client: &Client, place: &str, namespace: &str) -> Result<(
     let refused = |error| errors::statement_error(place, error);
     // A view is refreshed when its table has what was written, and has a log of its own.
     for (query, what) in [
-        (BEHIND, "has stopped applying its write-ahead log; mend the cause, then ALTER TABLE … RESUME WAL"),
+        (BEHIND, "has stopped applying its write-ahead log; fix the cause, then ALTER TABLE … RESUME WAL"),
         (STALE_VIEWS, "no longer refreshes this view"),
         (BEHIND, "has stopped applying its write-ahead log"),
     ] {

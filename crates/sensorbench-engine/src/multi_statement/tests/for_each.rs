@@ -134,7 +134,7 @@ fn request(from: i64, to: i64) -> Request {
 fn times(rows: &Rows) -> Vec<i64> {
     let time = |value: ValueRef| match value {
         ValueRef::Timestamp(time) => time,
-        other => panic!("{other:?} is no time"),
+        other => panic!("{other:?} is not a time"),
     };
     rows.iter().map(|row| time(row.value(0))).collect()
 }
