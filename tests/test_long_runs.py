@@ -1,12 +1,15 @@
 """Runs with more operations than are analysed one by one: summed up in blocks, read some operations at a time."""
 
+from functools import partialmethod
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from sensorbench.analysis import sample
 from sensorbench.benchmarks.comparison import block_sums_of, sample_of
 from sensorbench.benchmarks.comparison import summary as comparison_summary
 from sensorbench.benchmarks.comparison.prefixes import common_samples
@@ -98,15 +101,33 @@ def test_block_sums_are_read_as_they_were_written(
         for operation, blocks in sums.items():
             assert len(blocks) == len(read[operation]) > 1
             for (values, counts), (own, own_counts) in zip(blocks, read[operation], strict=True):
-                each, places = np.unique(np.round(values * 1e9 * 2048), return_inverse=True)
-                assert (
-                    np.round(own * 1e9 * 2048).tolist() == each.tolist()
-                    if limit == 0
-                    else np.sort(values).tolist() == own.tolist()
-                )
-                assert own_counts.sum() == counts.sum()
-                if limit == 0:
-                    assert own_counts.tolist() == np.bincount(places, counts).tolist()
+                order = np.argsort(values, kind="stable")
+                assert np.round(own * 1e9 * 2048).tolist() == np.round(values[order] * 1e9 * 2048).tolist()
+                assert own_counts.tolist() == counts[order].tolist()
+
+
+@pytest.mark.usefixtures("_few_at_once")
+def test_figures_of_joined_blocks_follow_from_their_sums(results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Long samples are drawn from a table whose bins depend on how often a latency is in a block."""
+    monkeypatch.setattr(sample, "BINS", 8)
+    monkeypatch.setattr(latency_blocks.LatencyBlocks, "joined", partialmethod(longer, latency_blocks.LatencyBlocks.joined))
+    runs = read_comparison(results).runs["sqlite-natural"]
+    of_log = sample_of(runs, "get_peak_data")
+    assert of_log is not None
+    sums = []
+    for run in runs:
+        write_block_sums(tmp_path / "sums.parquet", block_sums_of(run))
+        sums.append(read_block_sums(tmp_path / "sums.parquet")["get_peak_data"])
+    of_sums = sample.Sample.of_histograms(sums)
+    weights = np.random.default_rng(1).integers(0, 3, (50, of_log.block_count)).astype(np.float64)
+    assert of_log.block_count == of_sums.block_count
+    assert of_log.figures("sd", weights) == pytest.approx(of_sums.figures("sd", weights), rel=1e-12)
+
+
+def longer(blocks: latency_blocks.LatencyBlocks, joined: Any, length: float) -> list[tuple[Any, Any]]:
+    """Each two blocks as one."""
+    found: list[tuple[Any, Any]] = joined(blocks, 2.0 * OPERATIONS / latency_blocks.BLOCKS / 2)
+    return found
 
 
 def test_joined_blocks_are_at_least_as_long_as_their_latencies_depend_on_one_another() -> None:

@@ -1,5 +1,6 @@
 """Latencies of a long run, summed up in blocks while its log is read once: what is in memory does not grow with the run."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,13 +38,17 @@ class LatencyBlocks:
     blocks: list[tuple[Floats, Floats]]
 
     def joined(self, length: float) -> list[tuple[Floats, Floats]]:
-        """The same in longer blocks of at least so many operations, where these are shorter."""
+        """The same in longer blocks of at least so many operations, where these are shorter; each latency is once in a block."""
         operations = sum(float(counts.sum()) for _, counts in self.blocks)
         joined = max(1, int(np.ceil(length * len(self.blocks) / operations)))
         parts = (self.blocks[start : start + joined] for start in range(0, len(self.blocks), joined))
-        return [
-            (np.concatenate([values for values, _ in part]), np.concatenate([counts for _, counts in part])) for part in parts
-        ]
+        return [_merged(part) for part in parts]
+
+
+def _merged(blocks: Sequence[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
+    """Blocks as one, in which each latency is once, as in the block sums of a bundle: figures of both are the same to the last digit."""
+    values, places = np.unique(np.concatenate([values for values, _ in blocks]), return_inverse=True)
+    return values, np.bincount(places, np.concatenate([counts for _, counts in blocks]))
 
 
 def latency_blocks(rows: NumberedRows, phase: int, end: int | None = None) -> dict[int, LatencyBlocks]:
