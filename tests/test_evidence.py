@@ -172,7 +172,10 @@ def test_a_study_without_a_bundle_says_why(bundles: list[Published], known: Entr
     assert "**No evidence yet.** Nobody ran it." in page
     table = with_evidence("<!-- evidence: all -->\n<!-- end of evidence -->", bundles, AllMade(), known)
     assert "[small](evidence/small.sbz)" in table
-    assert "| measured | reproduced | partly reproduced | not reproduced | inconclusive | not tested | below minimum scale |" in table
+    assert (
+        "| measured | reproduced | partly reproduced | not reproduced | inconclusive | not tested | below minimum scale |"
+        in table
+    )
     assert "| none yet. Nobody ran it. |" in table
 
 
@@ -240,7 +243,9 @@ def test_results_whose_answers_differ_are_no_evidence(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_was_not_measured_is_not_published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_was_not_measured_is_not_published(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr(run, "WORK", tmp_path)
     assert run.main(["iot-embedded", run.AS_IS]) == 2
     assert f"--as-is: {tmp_path / 'iot-embedded'} has no results" in capsys.readouterr().err

@@ -123,15 +123,16 @@ impl MetricsReading {
 
     /// The ms of a request: from a time on, until before another one. A time between two ms is after the first.
     fn times(&self, parameters: &[Value]) -> Result<Times, DriverError> {
-        let time =
-            |place: Option<usize>| {
-                let Some(place) = place else { return Ok(None) };
-                match parameters[place].as_ref() {
-                    ValueRef::Timestamp(time) => Ok(Some(time.div_euclid(UNIT_US) + i64::from(time.rem_euclid(UNIT_US) != 0))),
-                    other => Err(self
-                        .refused(ConversionError(format!("{other} is not a time")).at("parameter", &self.parameters[place].name))),
+        let time = |place: Option<usize>| {
+            let Some(place) = place else { return Ok(None) };
+            match parameters[place].as_ref() {
+                ValueRef::Timestamp(time) => Ok(Some(time.div_euclid(UNIT_US) + i64::from(time.rem_euclid(UNIT_US) != 0))),
+                other => {
+                    Err(self
+                        .refused(ConversionError(format!("{other} is not a time")).at("parameter", &self.parameters[place].name)))
                 }
-            };
+            }
+        };
         if self.at.is_some() {
             let first = time(self.at)?.unwrap_or(0);
             // Between two ms there is nothing.

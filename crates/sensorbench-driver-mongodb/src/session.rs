@@ -78,7 +78,8 @@ impl MongodbSession {
                 let batch = batch.map_err(|error| self.refused(error))?;
                 for document in batch.doc_slices().map_err(|error| self.refused(error))? {
                     let document = document.map_err(|error| DriverError::Data(error.to_string()))?;
-                    let document = document.as_document().ok_or_else(|| DriverError::Data("a row is not a document".to_owned()))?;
+                    let document =
+                        document.as_document().ok_or_else(|| DriverError::Data("a row is not a document".to_owned()))?;
                     operation.push(document, request)?;
                 }
             }

@@ -125,7 +125,8 @@ mod tests {
         let fill = "[[tables.log]]\nname = 'a b'\ntype = 'integer'\n";
         assert!(refused(fill).starts_with("fill.log: no statement of [create] has {log}"));
         assert!(
-            refused(&format!("{fill}[create]\nstatements = ['CREATE TABLE {{log}} (x INTEGER)']")).contains("\"a b\" is not a word")
+            refused(&format!("{fill}[create]\nstatements = ['CREATE TABLE {{log}} (x INTEGER)']"))
+                .contains("\"a b\" is not a word")
         );
         let operation = |statement: &str| format!("[[operations]]\nname = 'q'\n{statement}");
         assert!(refused(&operation("")).starts_with("operation.q: missing field `statement`"));

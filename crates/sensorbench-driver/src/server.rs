@@ -93,7 +93,9 @@ impl Server {
         let (user, password) = user_info.split_once(':').map_or((user_info, None), |(user, password)| (user, Some(password)));
         let decode = |text: &str| {
             let decoded = percent_decode_str(text).decode_utf8();
-            decoded.map(|text| text.into_owned()).map_err(|_| url.error("a part is not UTF-8 after its percent signs are decoded"))
+            decoded
+                .map(|text| text.into_owned())
+                .map_err(|_| url.error("a part is not UTF-8 after its percent signs are decoded"))
         };
         let given = |text: &str| (!text.is_empty()).then(|| decode(text)).transpose();
         let login = Login::of(url, Login { user: given(user)?, password: password.map(decode).transpose()? })?;

@@ -142,7 +142,8 @@ mod tests {
     fn intervals_of_a_tag_are_summed_up() {
         let intervals = [interval("b", 2, &[5, 1_000]), interval("a", 0, &[7]), interval("b", 0, &[5]), interval("b", 1, &[])];
         let text = intervals.iter().fold(interval_log_header(), |text, interval| text + &interval_log_line(interval).unwrap());
-        let whole = |tag, length_s, values: &[u64]| TaggedInterval { length: Duration::from_secs(length_s), ..interval(tag, 0, values) };
+        let whole =
+            |tag, length_s, values: &[u64]| TaggedInterval { length: Duration::from_secs(length_s), ..interval(tag, 0, values) };
         let summed = read_interval_log(&summed_interval_log(&text).unwrap()).unwrap();
         assert_eq!(summed, [whole("b", 3, &[5, 5, 1_000]), whole("a", 1, &[7])]);
         assert!(summed_interval_log("nonsense\n").is_err());

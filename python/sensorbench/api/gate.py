@@ -1,4 +1,4 @@
-"""The performance gate as a function: does a change make something slower?"""
+"""The performance gate as a function: whether a change makes something slower."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -128,7 +128,10 @@ def _of_fact(entry: Entry, axis: str, fact: Fact, when: When) -> Iterator[tuple[
         yield "note", "expected a note that says why it is not known"
     known = entry.sources if when == "today" else entry.studied
     if fact.source_name not in known:
-        yield "source", f"{fact.source_name!r} is not a source of facts as of {when}; expected one of {', '.join(known) or 'none'}"
+        yield (
+            "source",
+            f"{fact.source_name!r} is not a source of facts as of {when}; expected one of {', '.join(known) or 'none'}",
+        )
 
 
 def _contradictions(entry: Entry, when: When) -> Iterator[tuple[str, str]]:

@@ -16,16 +16,16 @@ from sensorbench.results.bundle import BUNDLE_SUFFIX
 
 _SHOWN = 12
 
-ReplaceBundle = Annotated[
-    bool, typer.Option("--replace", help="Overwrite an existing bundle (only one that sensorbench made).")
-]
+ReplaceBundle = Annotated[bool, typer.Option("--replace", help="Overwrite an existing bundle (only one that sensorbench made).")]
 
 
 def bundle(
     folder: Annotated[Path, typer.Argument(help="Folder of the results.")],
     out: Annotated[
         Path | None,
-        typer.Option("--out", help=f"Path of the bundle, NAME{BUNDLE_SUFFIX}; the name of the folder if not given.", show_default=False),
+        typer.Option(
+            "--out", help=f"Path of the bundle, NAME{BUNDLE_SUFFIX}; the name of the folder if not given.", show_default=False
+        ),
     ] = None,
     with_operations: Annotated[
         bool,

@@ -40,9 +40,7 @@ def choose(
     evidence: Evidence = None,
     profile: Annotated[
         str | None,
-        typer.Option(
-            "--profile", help="Use case of the studies, with its needs; options override them.", show_default=False
-        ),
+        typer.Option("--profile", help="Use case of the studies, with its needs; options override them.", show_default=False),
     ] = None,
     list_profiles: Annotated[bool, typer.Option("--profiles", help="List the use cases with what their studies advise.")] = False,
     ask: Annotated[bool, typer.Option("--interview", help="Prompt for the needs that are not given.")] = False,
@@ -82,9 +80,7 @@ def choose(
     ] = None,
     data: Annotated[
         str | None,
-        typer.Option(
-            "--data", help="Amount of data: 200GB, 5TB; or memory, disk (of a machine), cluster.", show_default=False
-        ),
+        typer.Option("--data", help="Amount of data: 200GB, 5TB; or memory, disk (of a machine), cluster.", show_default=False),
     ] = None,
     write_share: Annotated[
         str | None,
@@ -109,16 +105,16 @@ def choose(
     ] = None,
     wish: Annotated[
         list[str] | None,
-        typer.Option(
-            "--wish", help="Optional need: --wish licence. May be given several times.", show_default=False
-        ),
+        typer.Option("--wish", help="Optional need: --wish licence. May be given several times.", show_default=False),
     ] = None,
     as_studied: Annotated[
         bool, typer.Option("--as-studied", help="Use what the studies found, in their versions, instead of today's facts.")
     ] = False,
     node_disk: Annotated[str, typer.Option("--node-disk", help="Disk of a machine, to judge --data by.")] = "1TB",
     node_memory: Annotated[str, typer.Option("--node-memory", help="Memory of a machine, likewise.")] = "64GB",
-    html: Annotated[Path | None, typer.Option("--html", help="Also write the choice as an HTML page.", show_default=False)] = None,
+    html: Annotated[
+        Path | None, typer.Option("--html", help="Also write the choice as an HTML page.", show_default=False)
+    ] = None,
     no_open: Annotated[bool, typer.Option("--no-open", help="Do not open the page in a browser.")] = False,
     json: Json = False,
 ) -> None:

@@ -16,7 +16,9 @@ from sensorbench.report import findings, formatting
 from sensorbench.results.history import read_history
 from sensorbench.runner import seconds_or_none
 
-app = typer.Typer(help="Check what clients of a database saw: stale reads, lost writes, values never written.", no_args_is_help=True)
+app = typer.Typer(
+    help="Check what clients of a database saw: stale reads, lost writes, values never written.", no_args_is_help=True
+)
 
 MAX_SHOWN = 3
 

@@ -43,7 +43,9 @@ app = typer.Typer(help="Datasets: real, generated, and your own.", no_args_is_he
 
 Scale = Annotated[
     float,
-    typer.Option("--scale", help="Share of the dataset to use: of its span; for machine-log, of its sensors; for articles, the first ones."),
+    typer.Option(
+        "--scale", help="Share of the dataset to use: of its span; for machine-log, of its sensors; for articles, the first ones."
+    ),
 ]
 Seed = Annotated[int, typer.Option("--seed", help="Seed of the generator.")]
 Dataset = Annotated[str, typer.Argument(help="Name of a dataset, its folder, or a mapping file.")]

@@ -24,9 +24,7 @@ def databases(
     as_studied: Annotated[
         bool, typer.Option("--as-studied", help="Show what the studies found, in their versions, instead of today's facts.")
     ] = False,
-    html: Annotated[
-        Path | None, typer.Option("--html", help="Write everything as an HTML page.", show_default=False)
-    ] = None,
+    html: Annotated[Path | None, typer.Option("--html", help="Write everything as an HTML page.", show_default=False)] = None,
     no_open: Annotated[bool, typer.Option("--no-open", help="Do not open the page in a browser.")] = False,
     json: Json = False,
 ) -> None:

@@ -69,7 +69,9 @@ def analyse(
     ],
     stable_at: Annotated[
         float | None,
-        typer.Option("--stable-at", help="Time at which it was stable again, in s; found by the rule if not given.", show_default=False),
+        typer.Option(
+            "--stable-at", help="Time at which it was stable again, in s; found by the rule if not given.", show_default=False
+        ),
     ] = None,
     json: Json = False,
 ) -> None:

@@ -31,15 +31,21 @@ def gate(
     ] = None,
     head: Annotated[
         list[str] | None,
-        typer.Option("--head", help="Changed side, in the same form. May be given several times, like --base.", show_default=False),
+        typer.Option(
+            "--head", help="Changed side, in the same form. May be given several times, like --base.", show_default=False
+        ),
     ] = None,
     base_server_setting: Annotated[
         list[str] | None,
-        typer.Option("--base-server-setting", help="Setting of base's server, key=value, if the lab starts it.", show_default=False),
+        typer.Option(
+            "--base-server-setting", help="Setting of base's server, key=value, if the lab starts it.", show_default=False
+        ),
     ] = None,
     head_server_setting: Annotated[
         list[str] | None,
-        typer.Option("--head-server-setting", help="Setting of head's server, key=value, if the lab starts it.", show_default=False),
+        typer.Option(
+            "--head-server-setting", help="Setting of head's server, key=value, if the lab starts it.", show_default=False
+        ),
     ] = None,
     changes: Annotated[
         list[str] | None,
@@ -52,9 +58,7 @@ def gate(
     budget: Annotated[str, typer.Option("--budget", help="Maximum duration, including loading: 10m.")] = "10m",
     out: Out = None,
     replace: Replace = False,
-    junit: Annotated[
-        Path | None, typer.Option("--junit", help="Also write the result as JUnit XML.", show_default=False)
-    ] = None,
+    junit: Annotated[Path | None, typer.Option("--junit", help="Also write the result as JUnit XML.", show_default=False)] = None,
     markdown: Annotated[
         Path | None, typer.Option("--markdown", help="Also write the result as Markdown.", show_default=False)
     ] = None,

@@ -27,14 +27,14 @@ app = typer.Typer(
 )
 
 Store = Annotated[Path, typer.Option("--store", help="History file, a DuckDB database.")]
-Label = Annotated[
-    str, typer.Option("--label", help="Measured version: a commit, a release.", show_default=False)
-]
+Label = Annotated[str, typer.Option("--label", help="Measured version: a commit, a release.", show_default=False)]
 Experiment = Annotated[
     str | None,
     typer.Option("--experiment", help="Only this experiment: its name, or a prefix of its digest.", show_default=False),
 ]
-Variant = Annotated[str | None, typer.Option("--variant", help="Only variants whose name contains these words.", show_default=False)]
+Variant = Annotated[
+    str | None, typer.Option("--variant", help="Only variants whose name contains these words.", show_default=False)
+]
 Operation = Annotated[str | None, typer.Option("--operation", help="Only this operation.", show_default=False)]
 Metric = Annotated[
     str | None,

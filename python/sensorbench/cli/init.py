@@ -27,7 +27,9 @@ from sensorbench.progress import console, print_labelled
 Files = Annotated[
     list[Path] | None,
     typer.Argument(
-        help="CSV files with the same columns. If there are none, sensorbench prompts for them.", show_default=False, metavar="[CSV]..."
+        help="CSV files with the same columns. If there are none, sensorbench prompts for them.",
+        show_default=False,
+        metavar="[CSV]...",
     ),
 ]
 Database = Annotated[
@@ -66,11 +68,14 @@ TimeZone = Annotated[
 Key = Annotated[
     list[str] | None,
     typer.Option(
-        "--key", help="Column that names the sensor or its place. May be given several times, the most general first.", show_default=False
+        "--key",
+        help="Column that names the sensor or its place. May be given several times, the most general first.",
+        show_default=False,
     ),
 ]
 Value = Annotated[
-    list[str] | None, typer.Option("--value", help="Column of values. May be given several times; other columns are left out.", show_default=False)
+    list[str] | None,
+    typer.Option("--value", help="Column of values. May be given several times; other columns are left out.", show_default=False),
 ]
 Encoding = Annotated[
     str | None,

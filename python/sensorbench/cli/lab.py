@@ -65,11 +65,11 @@ def up(
     version: Annotated[str | None, typer.Option("--version", help="Version of the server.", show_default=False)] = None,
     nodes: Annotated[
         int | None,
-        typer.Option(
-            "--nodes", help="Nodes of a cluster; masters, if these have replicas.", min=1, show_default=False
-        ),
+        typer.Option("--nodes", help="Nodes of a cluster; masters, if these have replicas.", min=1, show_default=False),
     ] = None,
-    replicas: Annotated[int, typer.Option("--replicas", help="Replicas of each master, if the database supports them.", min=0)] = 0,
+    replicas: Annotated[
+        int, typer.Option("--replicas", help="Replicas of each master, if the database supports them.", min=0)
+    ] = 0,
     changes: Annotated[
         list[str] | None,
         typer.Option(

@@ -50,7 +50,10 @@ class _Commands(LazyGroup):
             "Search for better settings of a server or an embedded database, and confirm whether they are a gain.",
         ),
         "elasticity": ("elasticity:app", "Measure what a change costs a loaded cluster, and when it is stable again."),
-        "consistency": ("consistency:app", "Check what clients of a database saw: stale reads, lost writes, values never written."),
+        "consistency": (
+            "consistency:app",
+            "Check what clients of a database saw: stale reads, lost writes, values never written.",
+        ),
         "ycsb": ("ycsb:app", "Run YCSB's core workloads from its properties files."),
         "cassandra-stress": (
             "cassandra_stress:cassandra_stress",
@@ -136,9 +139,7 @@ def _options(
     _: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and stop.")
     ] = False,
-    __: Annotated[
-        bool, typer.Option(_DEBUG, help="Show the traceback of an error. Goes before or after the command.")
-    ] = False,
+    __: Annotated[bool, typer.Option(_DEBUG, help="Show the traceback of an error. Goes before or after the command.")] = False,
 ) -> None:
     pass
 

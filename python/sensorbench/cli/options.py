@@ -50,7 +50,11 @@ Live = Annotated[bool, typer.Option("--live", help="Serve a live page of the loa
 LivePort = Annotated[
     int | None,
     typer.Option(
-        "--live-port", min=0, max=65535, help="Port of the live page; a free one if not given. Implies --live.", show_default=False
+        "--live-port",
+        min=0,
+        max=65535,
+        help="Port of the live page; a free one if not given. Implies --live.",
+        show_default=False,
     ),
 ]
 

@@ -65,9 +65,7 @@ def recommend(
     ] = None,
     read_range: Annotated[
         str | None,
-        typer.Option(
-            "--range", help="Usual size of a read: a number of readings, or a length of time: 1d.", show_default=False
-        ),
+        typer.Option("--range", help="Usual size of a read: a number of readings, or a length of time: 1d.", show_default=False),
     ] = None,
     question: Annotated[
         list[str] | None,
@@ -121,7 +119,10 @@ def recommend(
         bool, typer.Option("--use-cases", help="List the six use cases of the sensor-schema study, with its advice and ours.")
     ] = False,
     explain: Annotated[
-        bool, typer.Option("--explain", help="Explain the ranking: how scores come about, what was left out and why, and the runs behind each.")
+        bool,
+        typer.Option(
+            "--explain", help="Explain the ranking: how scores come about, what was left out and why, and the runs behind each."
+        ),
     ] = False,
     extrapolate: Annotated[
         bool,

@@ -24,9 +24,7 @@ def site(
             show_default=False,
         ),
     ] = None,
-    no_verify: Annotated[
-        bool, typer.Option("--no-verify", help="Do not verify the bundles; none is labelled audited.")
-    ] = False,
+    no_verify: Annotated[bool, typer.Option("--no-verify", help="Do not verify the bundles; none is labelled audited.")] = False,
     replace: Annotated[
         bool, typer.Option("--replace", help="Overwrite an existing site (only one that sensorbench made).")
     ] = False,

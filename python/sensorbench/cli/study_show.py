@@ -23,9 +23,7 @@ def show(
     name: Annotated[str, typer.Argument(help="Name of the study.")],
     folder: Annotated[
         Path | None,
-        typer.Argument(
-            help="Results of the study, to show next to each value that its paper printed.", show_default=False
-        ),
+        typer.Argument(help="Results of the study, to show next to each value that its paper printed.", show_default=False),
     ] = None,
     json: Json = False,
 ) -> None:

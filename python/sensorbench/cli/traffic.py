@@ -31,9 +31,7 @@ from sensorbench.traffic import (
 
 # Templates that the terminal shows; the page has all.
 _SHOWN = 12
-app = typer.Typer(
-    help="Record, describe and replay your own traffic: what clients sent to a database.", no_args_is_help=True
-)
+app = typer.Typer(help="Record, describe and replay your own traffic: what clients sent to a database.", no_args_is_help=True)
 
 TraceFolder = Annotated[Path, typer.Argument(metavar="TRACE", help="Folder of a trace.")]
 NewTrace = Annotated[Path, typer.Option("--out", help="Folder of the new trace.")]
@@ -52,7 +50,9 @@ def import_(
     log_format: Annotated[
         str | None,
         typer.Option(
-            "--log-format", help=f"Format of the logs; detected from the first line if not given: {', '.join(FORMATS)}.", show_default=False
+            "--log-format",
+            help=f"Format of the logs; detected from the first line if not given: {', '.join(FORMATS)}.",
+            show_default=False,
         ),
     ] = None,
     json: Json = False,

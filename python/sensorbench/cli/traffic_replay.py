@@ -41,7 +41,9 @@ CompareWith = Annotated[
 @takes(ReplayOptions)
 def replay(
     trace: Annotated[Path, typer.Argument(help="Folder of a trace.", show_default=False)],
-    target: Annotated[str, typer.Argument(help="lab:NAME or a URL; the target must have the data of the trace.", show_default=False)],
+    target: Annotated[
+        str, typer.Argument(help="lab:NAME or a URL; the target must have the data of the trace.", show_default=False)
+    ],
     options: ReplayOptions,
     allow_writes: AllowWrites = False,
     compare_with: CompareWith = None,

@@ -64,9 +64,7 @@ class StudyOptions(GeneratorOptions, SweepOptions, RankingOptions, ServerOptions
     parts: tuple[str, ...] = option((), "Run only this part of a study. May be given several times.", "--part")
     operations: int | None = option(None, "Requests per run; the study's number if not given, fewer at scales below 0.1.", ge=1)
     duration: Length | None = option(None, "Length of a run instead of a number of requests: 30s, 5m, 8h.")
-    warmup: LengthOrNone | None = option(
-        None, "Warm-up before each run; 0 for none, the study's own if not given."
-    )
+    warmup: LengthOrNone | None = option(None, "Warm-up before each run; 0 for none, the study's own if not given.")
     arrival: Annotated[str, AfterValidator(_arrival)] | None = option(None, "Arrivals at a rate: constant or poisson.")
     registers: int | None = option(
         None,

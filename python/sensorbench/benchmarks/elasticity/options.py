@@ -86,18 +86,14 @@ class ElasticityStudyOptions(RepetitionOptions, HostOptions, ServerMemoryOptions
         f"A system of the study, a database's name, or a URL ({FILE_URL}, {SERVER_URL}). May be given several times.",
         "--target",
     )
-    scenarios: tuple[str, ...] = option(
-        (), "Run only the scenario of this name. May be given several times.", "--scenario"
-    )
+    scenarios: tuple[str, ...] = option((), "Run only the scenario of this name. May be given several times.", "--scenario")
     nodes: int | None = option(None, "Nodes of each cluster at the start; the same number joins.", ge=1)
     dataset: str | None = option(None, "Name of a dataset, or folder of an imported one.")
     copies: int | None = option(None, "Number of copies of the articles to load, each with new ids.", ge=1)
     operations: int | None = option(None, "Requests per thread in each set.", ge=1)
     executions: int | None = option(None, "Sets per measurement.", ge=1)
     measurements: int | None = option(None, "Measurements before a change, and after the cluster is stable again.", ge=10)
-    warmup: SecondsOrNone | None = option(
-        None, "Warm-up before measurements count; 0 for none, 30 s if not given."
-    )
+    warmup: SecondsOrNone | None = option(None, "Warm-up before measurements count; 0 for none, 30 s if not given.")
     rate: Rate | None = option(None, "Open loop at this rate: requests per second, whether or not earlier ones are answered.")
 
     @property

@@ -42,6 +42,8 @@ class TuneOptions(ClusterOptions, SearchOptions, WorkOptions):
         "--server-setting",
         several=True,
     )
-    budget_runs: int | None = option(None, f"Maximum number of trials, without the confirmation; {RUNS} if no budget is given.", ge=3)
+    budget_runs: int | None = option(
+        None, f"Maximum number of trials, without the confirmation; {RUNS} if no budget is given.", ge=3
+    )
     budget: Seconds | None = option(None, "Time for the search, without the confirmation: 30m.")
     confirm: int = option(3, "Pairs of runs (default and best) for the confirmation.", ge=3)

@@ -70,7 +70,9 @@ class CassandraStressOptions(GeneratorOptions):
         "Partitions: 1..N one after the other, or a distribution: 'gaussian(1..N)'. If not given, insertions alone write to as many as "
         "they need, and other operations are gaussian over those.",
     )
-    rate: Annotated[float, parsed(parse_rate)] | None = option(None, "Open loop at this rate: operations per second, whether or not earlier ones are answered.")
+    rate: Annotated[float, parsed(parse_rate)] | None = option(
+        None, "Open loop at this rate: operations per second, whether or not earlier ones are answered."
+    )
     concurrency: int = option(64, "Operations in flight; with --rate, the maximum.", ge=1)
     consistency: Annotated[str, parsed(_consistency)] = option("local_one", "Consistency level.", "--cl")
     seed: int = option(DEFAULT_SEED, "Seed of all rows and operations.")

@@ -11,9 +11,7 @@ class YcsbOptions(GeneratorOptions):
 
     target: str = option(..., f"lab:NAME or a URL: {SERVER_URL}, {FILE_URL}.")
     files: tuple[Path, ...] = option((), "Properties file. May be given several times; later files override earlier ones.", "-P")
-    properties: tuple[str, ...] = option(
-        (), "Property, key=value; overrides the files. May be given several times.", "-p"
-    )
+    properties: tuple[str, ...] = option((), "Property, key=value; overrides the files. May be given several times.", "-p")
     seed: int = option(DEFAULT_SEED, "Seed of all operations.")
 
 

@@ -21,7 +21,9 @@ class PublishedCell(SummaryPart):
     printed: str = Field(description="The value as the paper prints it; of a derived one, its number.")
     unit: str = Field(description="The paper's unit; empty if it has none.")
     kind: PublishedKind = "number"
-    value: float | None = Field(description="The printed value in s, bytes, per second or as it is; null for what is not a number.")
+    value: float | None = Field(
+        description="The printed value in s, bytes, per second or as it is; null for what is not a number."
+    )
     measured: float | None = None
     low: float | None = Field(
         default=None, description="Lower end of the 95% interval of the measured value; null if there is none."
