@@ -56,7 +56,7 @@ class BadRows:
         shown_lines = {(row.file, row.line) for row in self.shown}
         more = f"\n  and {self.count - len(shown_lines)} more" if self.count > len(shown_lines) else ""
         raise UsageError(
-            f"{self.count} bad rows; nothing was written:\n{shown}{more}\nMend them, or leave them out with --bad-rows skip."
+            f"{self.count} bad rows; nothing was written:\n{shown}{more}\nFix them, or leave them out with --bad-rows skip."
             + (f"\n{hint}" if hint else "")
         )
 

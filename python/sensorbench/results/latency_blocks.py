@@ -48,7 +48,8 @@ class LatencyBlocks:
 def _merged(blocks: Sequence[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
     """Blocks as one, in which each latency is once, as in the block sums of a bundle: figures of both are the same to the last digit."""
     values, places = np.unique(np.concatenate([values for values, _ in blocks]), return_inverse=True)
-    return values, np.bincount(places, np.concatenate([counts for _, counts in blocks]))
+    counts: Floats = np.bincount(places, np.concatenate([counts for _, counts in blocks])).astype(np.float64)
+    return values.astype(np.float64), counts
 
 
 def latency_blocks(rows: NumberedRows, phase: int, end: int | None = None) -> dict[int, LatencyBlocks]:

@@ -22,7 +22,7 @@ from sensorbench._engine import batch_rows
 from sensorbench.dataset import ARTICLES, Dataset
 from sensorbench.errors import UsageError
 from sensorbench.paths import cache_folder
-from sensorbench.progress import ProgressReporter
+from sensorbench.progress import ProgressReporter, Task
 from sensorbench.results.files import write_text
 from sensorbench.runner.generators.load_part import Shift
 from sensorbench.schemas import Schema
@@ -88,7 +88,7 @@ def prepare_tables(
     if len(new) > MOST_REPORTED_ALONE:
         with reporter.task(name, total=float(len(new))) as task:
             for place, load_query in enumerate(new):
-                prepare(load_query, lambda share, _, place=place, table=load_query.name: task.advance_to(place + share, table))
+                prepare(load_query, _part_of(task, place, load_query.name))
             task.end(f"{len(new)} tables in {time.monotonic() - start_s:.1f} s")
     else:
         for load_query in new:
@@ -96,6 +96,11 @@ def prepare_tables(
                 table = prepare(load_query, task.advance_to)
                 task.end(f"{table.rows:,} rows in {table.prepare_s:.1f} s")
     return [_prepared(load_query.table, _rows_file(dataset, load_query)) for load_query in load_queries]
+
+
+def _part_of(task: Task, place: int, name: str) -> Advance:
+    """What tells a task over several tables of one of them, by its place among them."""
+    return lambda share, _: task.advance_to(place + share, name)
 
 
 def _prepare(
