@@ -4,7 +4,7 @@ import pytest
 
 from sensorbench.dataset import open_dataset
 from sensorbench.progress import ProgressReporter
-from sensorbench.runner.prepare import MOST_REPORTED_ALONE, PreparedTable, prepare_tables
+from sensorbench.runner.prepare import MAX_REPORTED_ALONE, PreparedTable, prepare_tables
 from tests.test_timelines import layout
 
 
@@ -21,7 +21,7 @@ def test_a_line_for_each_table_or_one_for_many(tables: int, scale: float, capsys
 
     first, lines = prepared()
     assert len(first) >= tables
-    if tables > MOST_REPORTED_ALONE:
+    if tables > MAX_REPORTED_ALONE:
         (line,) = lines
         assert line.startswith("preparing cassandra/typed: ")
         assert " tables in " in line

@@ -118,8 +118,8 @@ def choose(
     no_open: Annotated[bool, typer.Option("--no-open", help="Do not open the page in a browser.")] = False,
     json: Json = False,
 ) -> None:
-    """Choose a database by needs: which databases meet which, why others fall out, and, where none is left, the smallest sets of
-    needs that would have to be dropped. Without needs on a terminal: asks for them.
+    """Choose a database by needs: which databases meet them, why others do not, and, if none is left, the smallest sets of needs to drop. On a terminal,
+    it prompts for needs if none are given.
     """
     if list_profiles:
         print_json([profile.model_dump(mode="json") for profile in profiles().values()]) if json else print_profiles()

@@ -34,7 +34,7 @@ FORMAT = 3
 ROWS_A_BATCH = 65_536
 SECONDS_BETWEEN_LOOKS = 0.5
 # More tables than this are reported together: a line for each would hide what else is printed.
-MOST_REPORTED_ALONE = 10
+MAX_REPORTED_ALONE = 10
 _log = logging.getLogger(__name__)
 # Takes which share of the rows is there, and how many rows that are in words.
 Advance = Callable[[float, str], None]
@@ -85,7 +85,7 @@ def prepare_tables(
     def prepare(load_query: LoadQuery, advance: Advance) -> PreparedTable:
         return _prepare(dataset, schema, load_query, workbench, rows_a_batch, advance)
 
-    if len(new) > MOST_REPORTED_ALONE:
+    if len(new) > MAX_REPORTED_ALONE:
         with reporter.task(name, total=float(len(new))) as task:
             for place, load_query in enumerate(new):
                 prepare(load_query, _part_of(task, place, load_query.name))
