@@ -226,9 +226,9 @@ mod tests {
             ("DELETE FROM other/* */.t WHERE k = 1", Some("a comment")),
             ("DELETE FROM t WHERE v = $$a$$", Some("a text between $$")),
             ("UPDATE sensorbench SET mark = '' WHERE id = 0", Some("known as sensorbench's")),
-            ("TRUNCATE t", Some("no INSERT")),
-            ("BEGIN TRANSACTION", Some("no INSERT")),
-            ("", Some("no INSERT")),
+            ("TRUNCATE t", Some("not an INSERT")),
+            ("BEGIN TRANSACTION", Some("not an INSERT")),
+            ("", Some("not an INSERT")),
         ] {
             let problem = problem_of_write(&template(statement), "mine");
             assert_eq!(problem.is_some(), expected.is_some(), "{statement}: {problem:?}");

@@ -174,7 +174,7 @@ mod tests {
             ("", 0, 1.0, "column sensor: an empty text"),
             ("aaaaaaaaaaaaa", 0, 1.0, "column sensor: a tag of 13 bytes"),
             ("ééé", 0, 1.0, "column sensor: a tag of 18 bytes"),
-            ("a", 1, 1.0, "no whole number of milliseconds"),
+            ("a", 1, 1.0, "not a whole number of milliseconds"),
             ("a", 0, f64::NAN, "column value: NaN"),
             ("a", 0, f64::INFINITY, "column value: inf"),
         ] {

@@ -486,7 +486,7 @@ mod tests {
         let early = with(2, ValueRef::Timestamp(5_000));
         let fine = points(json!({"tags": ["sensor"], "fields": ["value"]}), NUMBERS).unwrap();
         assert!(line(&numbers, early).unwrap_err().contains("beyond 2^53"));
-        assert!(line(&fine, with(2, ValueRef::Timestamp(5_001))).unwrap_err().contains("no whole number of milliseconds"));
+        assert!(line(&fine, with(2, ValueRef::Timestamp(5_001))).unwrap_err().contains("not a whole number of milliseconds"));
     }
 
     #[test]

@@ -506,7 +506,7 @@ mod tests {
             means.read(answer, &values, &mut AnswerState::default(), &mut rows).unwrap();
             assert_eq!(read(&rows), [row_of(1000, 1.0), row_of(2000, 2.0)]);
             let uneven = means.call(&parameters("a", 0, 1_500_000)).unwrap_err().to_string();
-            assert!(uneven.contains("no whole number of steps"), "{uneven}");
+            assert!(uneven.contains("not a whole number of steps"), "{uneven}");
         }
         let peak = json!({"query": "max_over_time(::m_v[:range])", "from": ":from", "to": ":to", "row": row});
         let peak = reading_by(Export::Matrix, true, peak).unwrap();

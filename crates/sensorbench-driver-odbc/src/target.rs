@@ -184,7 +184,7 @@ mod tests {
             ("odbc:?server=db&pwd=secret", "expected odbc:DSN"),
             ("odbc://me:secret@host", "credentials=FILE"),
             ("odbc:me:secret@dsn", "credentials=FILE"),
-            ("odbc:x?{=secret", "no attribute"),
+            ("odbc:x?{=secret", "cannot be an attribute"),
             ("odbc:x?rows=0&pwd=secret", "a number from 1 to"),
             ("odbc:x?text=latin1&pwd=secret", "expected utf16 or utf8"),
             ("odbc:x?namespace=drop;&pwd=secret", "small letters"),

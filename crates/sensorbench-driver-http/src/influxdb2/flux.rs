@@ -296,7 +296,7 @@ mod tests {
     fn why_the_server_gave_up_is_told_in_its_words() {
         let answer = "#datatype,string,string\r\n,error,reference\r\n,\"Failed to parse \"\"query\"\", again\",897\r\n";
         assert!(read(answer).unwrap_err().contains("Failed to parse \"query\", again"));
-        assert!(read("not CSV\r\n").unwrap_err().contains("no annotated CSV"));
+        assert!(read("not CSV\r\n").unwrap_err().contains("not annotated CSV"));
         assert!(read("#datatype,x\n,result,table,_time\n").unwrap_err().contains("no column _value; it has ,result,table,_time"));
         let open = "#datatype,x\n,result,table,_time,_value,site\n,_result,0,2020-09-13T12:26:40Z,1,\"a\n";
         assert!(read(open).unwrap_err().contains("a line end"));

@@ -162,7 +162,7 @@ fn says_what_is_in_of_a_refused_batch(driver: &dyn Driver) {
     outcome.unwrap();
     assert_eq!((rows, driver.count("t").unwrap()), (2, before + 2));
     let (rows, outcome) = load(driver, "t", columns(&[DAY_US + 1000, DAY_US + 1]));
-    assert!(outcome.unwrap_err().to_string().contains("no whole number"));
+    assert!(outcome.unwrap_err().to_string().contains("not a whole number"));
     assert_eq!((rows, driver.count("t").unwrap()), (0, before + 2));
 }
 

@@ -85,7 +85,7 @@ impl Readings {
         self.write("a", DAY_US + 2 * SECOND_US, 2.5).unwrap();
         self.write("a", DAY_US + 1000, 0.1).unwrap();
         assert_eq!(read("a", 2), [row(DAY_US + 1000, 0.1), row(DAY_US + 2 * SECOND_US, 2.5)]);
-        self.refuse(DAY_US + 1, "no whole number of milliseconds");
+        self.refuse(DAY_US + 1, "not a whole number of milliseconds");
         let peak = |from: i64, to: i64| self.ask("peak", from, to).unwrap();
         assert_eq!(peak(1000, 2 * SECOND_US), [[Value::Double(0.1)]]);
         assert_eq!(peak(1000, 2 * SECOND_US + 1000), [[Value::Double(2.5)]]);

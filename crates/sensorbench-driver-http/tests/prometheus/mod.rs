@@ -99,7 +99,7 @@ pub fn does_as_stated() {
         // Each step has its own readings alone, and one without readings has no answer.
         let means = readings.ask("means", 0, 6 * SECOND_US).unwrap();
         assert_eq!(means, [row(DAY_US, 0.1), row(DAY_US + 2 * SECOND_US, 2.5)]);
-        assert!(readings.ask("means", 0, SECOND_US).unwrap_err().to_string().contains("no whole number of steps"));
+        assert!(readings.ask("means", 0, SECOND_US).unwrap_err().to_string().contains("not a whole number of steps"));
         of_duplicates_the_first_stays(&readings);
         readings.have_any_text(&["x\"} or {a=\"b", "a,b=c d=1 2", "é=\\x", "a\\", "100%&match[]=x", "`~'", "line\nend"], read);
         counts_show_what_is_dropped(driver.as_ref());

@@ -128,7 +128,7 @@ mod tests {
         allow(0o600);
         assert_eq!(look_up(file.path(), &login).unwrap().password.as_deref(), Some("first"));
         let folder = look_up(Path::new("/"), &login).unwrap();
-        assert!(folder.ignored.unwrap().contains("no plain file"));
+        assert!(folder.ignored.unwrap().contains("not a plain file"));
         let nowhere = look_up(Path::new("/nowhere"), &login).unwrap();
         assert!(nowhere.password.is_none() && nowhere.ignored.is_none());
     }
