@@ -37,7 +37,7 @@ pub fn keeps_the_contract() {
         schema: serde_json::from_str(include_str!("../influxdb.json")).expect("the schema of the contract"),
         stores_nan: false,
         stores_infinity: false,
-        keeps: Keeps { times_us: (-LAST_US, LAST_US), large_bytes: LONGEST_BYTES, ..Keeps::default() },
+        keeps: Keeps { times_us: (-LAST_US, LAST_US), large_bytes: LONGEST_BYTES, compresses: true, ..Keeps::default() },
         put_foreign: &|| {
             remove("contract");
             let organisation = json_of("/api/v2/orgs?org=sensorbench")["orgs"][0]["id"].clone();
