@@ -38,7 +38,7 @@ pub async fn count(session: &Session, target: &Target, table: &str) -> Result<u6
         match (count_ranges(session, &prepared).await, that_needs_fewer_than(level)) {
             (Ok(rows), _) => return Ok(rows),
             (Err(Uncounted::Refused(error)), Some(lower)) if errors::is_unavailable(&error) => level = lower,
-            (Err(Uncounted::Refused(error)), _) => return Err(errors::execution_error(&target.shown, error)),
+            (Err(Uncounted::Refused(error)), _) => return Err(errors::execution_error(&target.shown, *error)),
             (Err(Uncounted::Unreadable(error)), _) => return Err(unreadable(error)),
         }
     }
@@ -46,13 +46,13 @@ pub async fn count(session: &Session, target: &Target, table: &str) -> Result<u6
 
 /// Why rows were not counted.
 enum Uncounted {
-    Refused(ExecutionError),
+    Refused(Box<ExecutionError>),
     Unreadable(String),
 }
 
 async fn count_ranges(session: &Session, prepared: &PreparedStatement) -> Result<u64, Uncounted> {
     let of_range = async |range: (i64, i64)| {
-        let answer = session.execute_unpaged(prepared, range).await.map_err(Uncounted::Refused)?;
+        let answer = session.execute_unpaged(prepared, range).await.map_err(|error| Uncounted::Refused(Box::new(error)))?;
         let rows = answer.into_rows_result().map_err(|error| Uncounted::Unreadable(error.to_string()))?;
         rows.single_row::<(i64,)>().map(|(rows,)| rows as u64).map_err(|error| Uncounted::Unreadable(error.to_string()))
     };
