@@ -136,7 +136,7 @@ def _against(interval: Interval, band: Band, said: str, published: float | None 
         return Cell("", "reproduced", f"the interval lies {said}", interval, published, band)
     if high <= bottom or low >= top:
         return Cell("", "not reproduced", f"the interval does not lie {said}", interval, published, band)
-    return Cell("", "inconclusive", f"the interval lies {said} only in part", interval, published, band)
+    return Cell("", "inconclusive", f"only part of the interval lies {said}", interval, published, band)
 
 
 def _ends(interval: Interval) -> tuple[float, float]:
@@ -166,7 +166,7 @@ def _ratio(rule: rules.Ratio, interval: Interval, band: Band) -> Cell:
         size = "larger" if interval.value > rule.published else "smaller"
         reason = f"the direction is as published, the ratio is {size} than {about}"
     else:
-        reason = f"the direction is as published; magnitude undecided: the interval lies only in part about {about}"
+        reason = f"the direction is as published; magnitude undecided: only part of the interval lies about {about}"
     return Cell("", "partly reproduced", reason, interval, rule.published, band)
 
 
