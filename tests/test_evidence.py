@@ -23,6 +23,7 @@ from sensorbench.advisor.recommend import recommend
 from sensorbench.advisor.source import EVIDENCE_FILE
 from sensorbench.analysis.advice import Needs
 from sensorbench.analysis.sizing import Load
+from sensorbench.app.bundle import verify
 from sensorbench.benchmarks.comparison import Gathered
 from sensorbench.errors import FailedError, UsageError
 from sensorbench.report import formatting
@@ -59,6 +60,16 @@ def test_what_is_published_is_small_and_was_made_by_its_command() -> None:
     assert {name: how.sha256 for name, how in made.items()} == {name: run.new_checksum_of(file) for name, file in files.items()}
     # Recommendations go by the same bundles.
     assert {bundle.sha256 for bundle in shipped_evidence()} <= {how.sha256 for how in made.values()}
+
+
+@pytest.mark.long("each is computed again as a whole, which takes up to ten seconds")
+@pytest.mark.parametrize("study", sorted({entry.study for entry in evidence_entries.read_entries().bundles.values()}))
+def test_todays_definitions_of_a_study_judge_its_bundle_as_it_was_judged(study: str) -> None:
+    """Other words in a definition must not reject what was published; of several bundles the smallest is verified."""
+    entries = evidence_entries.read_entries().bundles
+    files = [file for name, file in evidence_entries.bundle_files().items() if entries[name].study == study]
+    found = verify(min(files, key=lambda file: file.stat().st_size))
+    assert found.problems == []
 
 
 # Pages of a folder of evidence.
