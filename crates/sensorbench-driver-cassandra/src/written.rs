@@ -12,7 +12,7 @@ use crate::errors;
 use crate::schema::{CONSISTENCIES, consistency_of};
 use crate::target::Target;
 
-/// What is told of statements other than SELECT where only reads may be sent.
+/// Why statements other than SELECT are refused where only reads may be sent.
 pub const NO_READ: &str = "it is not a SELECT, and the server has no sessions that may only read";
 const MARKER_TABLE: &str = "sensorbench";
 /// BEGIN UNLOGGED BATCH USING TIMESTAMP $1 has six pieces: one more is of something else.

@@ -54,7 +54,7 @@ _NEEDS_LOGS_BY_PREFIX = "result.rankings"
 _PREFIX = "prefix"
 # What explains a figure or a verdict that has a key of its own, and what it is called.
 _EXPLANATION = re.compile(
-    r"warnings\[.*\]\.(text|action)|claims\[.*\]\.(text|sentence|form|note|reason|requires\[\d+\])|.*\.(client_bound|why|reason|note)"
+    r"warnings\[.*\]\.(text|action)|claims\[.*\]\.(text|sentence|form|note|reason|requires\[\d+\])|.*\.(client_bound|why|reason)"
     r"|result\.sections\[.*\]\.(title|text|columns\[.*\]\.title)|published\[.*\]\.(title|conditions)"
 )
 _NUMBER = re.compile(r"\d[\d,.]*")

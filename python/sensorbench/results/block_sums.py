@@ -78,27 +78,12 @@ def _table(operation: str, blocks: Blocks) -> pa.Table:
 
 
 def _compact(table: pa.Table) -> pa.Table:
-    """The same with the numbers of bins, each once in a block, where all latencies are middles of bins, else with whole nanoseconds."""
+    """The same with the numbers of bins where all latencies are middles of bins, else with whole nanoseconds."""
     values_ns, place = table["value_ns"].to_numpy(), table.schema.get_field_index("value_ns")
     bins = bins_of(values_ns)
     if (middles_of(bins) != values_ns).any():
         return table.set_column(place, "value_ns", pa.array(values_ns.astype(np.int64)))
-    # Within an operation, blocks come one after the other, and bins rise in each.
-    is_other = (np.diff(table["block"].to_numpy(), prepend=-1) != 0) | (np.diff(bins, prepend=-1) != 0)
-    starts = np.flatnonzero(is_other | (np.diff(_codes(table["operation"]), prepend=-1) != 0))
-    return pa.table(
-        {
-            "operation": table["operation"].take(pa.array(starts)),
-            "block": table["block"].take(pa.array(starts)),
-            "bin": pa.array(bins[starts].astype(np.int32)),
-            "count": pa.array(np.add.reduceat(table["count"].to_numpy(), starts)),
-        }
-    )
-
-
-def _codes(names: pa.ChunkedArray) -> NDArray[np.int64]:
-    codes: NDArray[np.int64] = names.combine_chunks().dictionary_encode().indices.to_numpy().astype(np.int64)
-    return codes
+    return table.set_column(place, "bin", pa.array(bins.astype(np.int32)))
 
 
 def _blocks(table: pa.Table) -> Blocks:

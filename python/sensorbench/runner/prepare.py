@@ -36,7 +36,7 @@ SECONDS_BETWEEN_LOOKS = 0.5
 # More tables than this are reported together: a line for each would hide what else is printed.
 MAX_REPORTED_ALONE = 10
 _log = logging.getLogger(__name__)
-# Takes which share of the rows is there, and how many rows that are in words.
+# Takes the share of the rows that is there, and what to say of it.
 Advance = Callable[[float, str], None]
 # Articles are as long as thousands of readings.
 ARTICLES_A_BATCH = 256
@@ -78,24 +78,27 @@ def prepare_tables(
     """Every table of a schema; those that were prepared before are used again."""
     name, start_s = f"preparing {schema.database}/{schema.name}", time.monotonic()
     rows_a_batch = ARTICLES_A_BATCH if ARTICLES in dataset.describe().relations else ROWS_A_BATCH
-    load_queries = schema.load_queries()
-    files = {_rows_file(dataset, load_query): load_query for load_query in load_queries}
-    new = [load_query for file, load_query in files.items() if not _facts_file(file).exists()]
+    files = [
+        (load_query, cache_folder("prepared") / f"{_fingerprint(dataset, load_query)}.arrows")
+        for load_query in schema.load_queries()
+    ]
+    # Of load queries that give the same rows one is enough.
+    new = {file: load_query for load_query, file in files if not _facts_file(file).exists()}
 
-    def prepare(load_query: LoadQuery, advance: Advance) -> PreparedTable:
-        return _prepare(dataset, schema, load_query, workbench, rows_a_batch, advance)
+    def prepare(file: Path, advance: Advance) -> PreparedTable:
+        return _prepare(file, new[file], workbench, schema, rows_a_batch, advance)
 
     if len(new) > MAX_REPORTED_ALONE:
         with reporter.task(name, total=float(len(new))) as task:
-            for place, load_query in enumerate(new):
-                prepare(load_query, _part_of(task, place, load_query.name))
+            for place, (file, load_query) in enumerate(new.items()):
+                prepare(file, _part_of(task, place, load_query.name))
             task.end(f"{len(new)} tables in {time.monotonic() - start_s:.1f} s")
     else:
-        for load_query in new:
+        for file, load_query in new.items():
             with reporter.task(f"{name} {load_query.name}", total=1.0) as task:
-                table = prepare(load_query, task.advance_to)
+                table = prepare(file, task.advance_to)
                 task.end(f"{table.rows:,} rows in {table.prepare_s:.1f} s")
-    return [_prepared(load_query.table, _rows_file(dataset, load_query)) for load_query in load_queries]
+    return [_prepared(load_query.table, file) for load_query, file in files]
 
 
 def _part_of(task: Task, place: int, name: str) -> Advance:
@@ -104,16 +107,16 @@ def _part_of(task: Task, place: int, name: str) -> Advance:
 
 
 def _prepare(
-    dataset: Dataset,
-    schema: Schema,
+    file: Path,
     load_query: LoadQuery,
     workbench: duckdb.DuckDBPyConnection,
+    schema: Schema,
     rows_a_batch: int,
     advance: Advance,
 ) -> PreparedTable:
-    """Writes the rows of a load query into the cache."""
+    """Writes the rows of a load query, and next to them how many they are."""
     _log.info("%s: %s", load_query.name, " ".join(load_query.query.split()))
-    file, start_s = _rows_file(dataset, load_query), time.monotonic()
+    start_s = time.monotonic()
     rows, missing = _write(file, load_query, workbench, schema, rows_a_batch, advance)
     facts = {"rows": rows, "prepare_s": time.monotonic() - start_s, "missing": missing}
     write_text(_facts_file(file), json.dumps(facts))
@@ -124,10 +127,6 @@ def _prepared(table: str, file: Path) -> PreparedTable:
     """Rows that were prepared, as the file next to them describes them."""
     known = json.loads(_facts_file(file).read_text(encoding="utf-8"))
     return PreparedTable(table, file, known["rows"], file.stat().st_size, known["prepare_s"], missing=known["missing"])
-
-
-def _rows_file(dataset: Dataset, load_query: LoadQuery) -> Path:
-    return cache_folder("prepared") / f"{_fingerprint(dataset, load_query)}.arrows"
 
 
 def _facts_file(file: Path) -> Path:
