@@ -45,6 +45,7 @@ def test_pages_state_what_bundles_have() -> None:
         if (found := violations(page.read_text(encoding="utf-8"), bundles, made, known))
     }
     assert wrong == {}
+    assert [bundle.name for bundle in bundles if not bundle.scale] == []
     # Each study has a page with its evidence, or says why there is none.
     for study in dict.fromkeys([*(entry.study for entry in known.bundles.values()), *known.lacking]):
         assert f"<!-- evidence: {study} -->" in (evidence_entries.PAGES / f"{study}.md").read_text(encoding="utf-8")
@@ -236,7 +237,7 @@ def test_results_become_a_bundle_that_is_verified_and_small(
     made = Made(sha256="", took_s=12.5, load_before=0.1, load_after=1.9, cpus=2, others_cpu_s=0.5)
     (work / "small.made.json").write_text(made.model_dump_json(), encoding="utf-8")
     assert run.measure("small", entry, work) == made == run.how_made("small", work)
-    # Another command, such as one with more parts, goes on, and how long both took counts.
+    # Another command, such as one with more parts, continues the results, and how long both took counts.
     monkeypatch.setattr(run, "wait_until_idle", lambda: 0.3)
     monkeypatch.setattr(run, "run_counted", lambda *_: run.Ended(0, 2.0))
     longer = run.measure("small", entry.model_copy(update={"command": f"{done} --budget 9h"}), work)
@@ -260,6 +261,8 @@ def test_what_was_not_measured_is_not_published(
     monkeypatch.setattr(run, "WORK", tmp_path)
     assert run.main(["iot-embedded", run.AS_IS]) == 2
     assert f"--as-is: {tmp_path / 'iot-embedded'} has no results" in capsys.readouterr().err
+    assert run.main(["iot-embedded", "--as-it-is"]) == 2
+    assert "and --as-is at most, not 'iot-embedded --as-it-is'" in capsys.readouterr().err
 
 
 def test_only_one_measures_at_a_time_and_not_with_low_priority(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

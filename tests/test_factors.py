@@ -24,9 +24,11 @@ from sensorbench.benchmarks.factors.summary import summarise_factors
 from sensorbench.errors import FailedError, InterruptedRunError, UsageError
 from sensorbench.lifecycle.benchmark import run as run_benchmark
 from sensorbench.progress import ProgressReporter
+from sensorbench.report import factors_page
 from sensorbench.results import read_run
 from sensorbench.results.factors import CellMeasurement, FactorsResult, FilledFigures, StepFigures, read_factors
 from sensorbench.results.json_schemas import json_schemas
+from sensorbench.results.page import Text
 from sensorbench.results.summary.factors import FactorsSummary
 from sensorbench.studies import FACTOR_STUDIES
 from sensorbench.studies.factors import FactorStudy
@@ -253,7 +255,7 @@ def test_work_that_was_interrupted_goes_on(tmp_path: Path, monkeypatch: pytest.M
 
     wanted = null_study({"repetitions": 1, "parts": ("delay",)})
     monkeypatch.setattr(factors, "measure", interrupted)
-    with pytest.raises(InterruptedRunError, match="--resume goes on"):
+    with pytest.raises(InterruptedRunError, match="--resume continues"):
         carried_out(wanted, tmp_path / "out")
     before = read_factors(tmp_path / "out")
     assert before.state == "interrupted"
@@ -347,6 +349,13 @@ def test_what_makes_no_sense_is_refused(cli: Cli, options: list[str], said: str)
     assert said in " ".join(ended.err.split())
 
 
+def about(summary: FactorsSummary) -> str:
+    """What the page says first."""
+    first = factors_page(summary).head[0]
+    assert isinstance(first, Text)
+    return str(first.line)
+
+
 def test_results_are_reported_again(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = tmp_path / "out"
     carried_out(null_study({"repetitions": 1, "parts": ("delay",)}), out)
@@ -358,6 +367,9 @@ def test_results_are_reported_again(cli: Cli, tmp_path: Path, monkeypatch: pytes
     jsonschema.validate(json.loads((out / "manifest.json").read_text(encoding="utf-8")), json_schemas()["factors-manifest"])
     assert (written["format"], written["kind"], written["variants"]) == (2, "factors", [])
     assert "The delay" in page.read_text(encoding="utf-8")
+    assert "on a fresh cluster, 1 round. " in about(summary)
+    interrupted = summary.model_copy(update={"result": summary.result.model_copy(update={"rounds": 5, "looks": [3, 5]})})
+    assert "on a fresh cluster, 1 of up to 5 rounds. " in about(interrupted)
     assert (out / "charts" / "importance.svg").exists()
     assert commands_on(page) == [summary.command]
     assert "No level can be called better or worse" in cli("report", out, "--no-open").out

@@ -84,7 +84,7 @@ class Made(BaseModel):
     )
 
     def after(self, earlier: "Made") -> "Made":
-        """How both were made together: the earlier run, and the one that went on with it."""
+        """How both were made together: the earlier run, and the one that continued with it."""
         known = self.others_cpu_s is not None and earlier.others_cpu_s is not None
         return self.model_copy(
             update={

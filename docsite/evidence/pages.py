@@ -29,10 +29,12 @@ from sensorbench.bundles.figures import figures_of
 from sensorbench.errors import UsageError
 from sensorbench.report import formatting
 from sensorbench.results.bundle import RESULTS_PART, BundleIndex, read_entry, read_index
+from sensorbench.results.elasticity import STUDY_FILE, ElasticityStudyPlan
 from sensorbench.results.files import write_text
 from sensorbench.results.stored import DamagedResultsError
 from sensorbench.results.summary.claims import VERDICTS, JudgedClaim, counts_by_verdict, verdict_counts
 from sensorbench.results.summary.comparison import ComparisonSummary, StudySection
+from sensorbench.results.summary.elasticity import ElasticityComparisonSummary
 from sensorbench.results.summary.envelope import Summary
 from sensorbench.results.summary.factors import FactorsSummary
 from sensorbench.results.summary.kinds import SUMMARY_BY_KIND
@@ -64,6 +66,8 @@ class Published:
     size: int
     index: BundleIndex
     summary: Summary[Any]
+    # How much data there was.
+    scale: str
 
     @property
     def verdicts(self) -> list[str]:
@@ -83,7 +87,7 @@ def published(folder: Path = FOLDER, entries: Entries | None = None) -> list[Pub
         summary = _summary(file, index)
         if not entry.is_of(summary.command):
             raise UsageError(f"{file}: it was made by {' '.join(summary.command)!r}; evidence.toml has {entry.command!r}")
-        found.append(Published(name, entry.study, file.stat().st_size, index, summary))
+        found.append(Published(name, entry.study, file.stat().st_size, index, summary, _scale(file, summary)))
     return found
 
 
@@ -105,7 +109,7 @@ def study_tables(study: str, bundles: Sequence[Published], made: AllMade, entrie
         [
             code(bundle.name),
             bundle.index.created.date().isoformat(),
-            _scale(bundle.summary),
+            bundle.scale,
             _machine(bundle.summary),
             _versions(bundle),
             _load(bundle.name, made),
@@ -172,7 +176,7 @@ def overview(bundles: Sequence[Published], entries: Entries) -> str:
     rows = []
     for study in dict.fromkeys([*(entry.study for entry in entries.bundles.values()), *entries.lacking]):
         own = [
-            [f"[{bundle.name}](evidence/{bundle.name}.sbz)", _scale(bundle.summary), _date(bundle), *bundle.verdicts]
+            [f"[{bundle.name}](evidence/{bundle.name}.sbz)", bundle.scale, _date(bundle), *bundle.verdicts]
             for bundle in bundles
             if bundle.study == study
         ]
@@ -186,7 +190,7 @@ def _date(bundle: Published) -> str:
     return bundle.index.created.date().isoformat()
 
 
-def _scale(summary: Summary[Any]) -> str:
+def _scale(file: Path, summary: Summary[Any]) -> str:
     """How much data there was: the scale, or of a series the readings of its parts; empty for kinds that do not say."""
     if isinstance(summary, SeriesSummary):
         *others, last = dict.fromkeys(f"{part.readings:,}" for part in summary.result.parts.values())
@@ -195,6 +199,9 @@ def _scale(summary: Summary[Any]) -> str:
         return f"{summary.result.dataset.get('scale', 1.0):g}"
     if isinstance(summary, FactorsSummary):
         return f"{summary.result.scale:g}"
+    if isinstance(summary, ElasticityComparisonSummary):
+        plan = ElasticityStudyPlan.model_validate_json(read_entry(file, f"{RESULTS_PART}/{STUDY_FILE}"))
+        return f"{plan.scale:g}"
     return f"{summary.result.dataset.scale:g}" if isinstance(summary, MapReduceSummary) else ""
 
 

@@ -71,7 +71,7 @@ def is_begun(results: Path) -> bool:
 
 
 def measured_by(entry: Entry, results: Path) -> list[str]:
-    """The command that makes the results of an entry, or goes on with those that were begun."""
+    """The command that makes the results of an entry, or continues with those that were begun."""
     resume = ["--resume"] if is_begun(results) else []
     return [sys.executable, "-m", "sensorbench", *entry.arguments, "--no-open", "--out", str(results), *resume]
 
@@ -162,7 +162,7 @@ def _reaped_cpu_s() -> float:
 
 
 def measure(name: str, entry: Entry, work: Path = WORK) -> Made | None:
-    """Runs the command of an entry, or goes on with it; what it prints goes into a file beside the results.
+    """Runs the command of an entry, or continues with it; what it prints goes into a file beside the results.
 
     Returns:
         How it was made, all runs together, which a file beside the results keeps until they are published; None if they were complete before, and
@@ -265,12 +265,18 @@ def make_evidence(name: str, *, as_is: bool = False) -> None:
 def main(arguments: list[str]) -> int:
     """The command. Returns the exit code."""
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    names = [argument for argument in arguments if argument != AS_IS]
-    if len(names) != 1:
-        print("expected the name of one entry of evidence/evidence.toml: make evidence NAME=…", file=sys.stderr)
+    options, names = (
+        [argument for argument in arguments if argument.startswith("-") == is_option] for is_option in (True, False)
+    )
+    if len(names) != 1 or set(options) - {AS_IS}:
+        print(
+            f"expected the name of one entry of evidence/evidence.toml, and {AS_IS} at most, not {shlex.join(arguments)!r}: "
+            f"make evidence NAME=… [ARGS={AS_IS}]",
+            file=sys.stderr,
+        )
         return UsageError.exit_code
     try:
-        make_evidence(names[0], as_is=AS_IS in arguments)
+        make_evidence(names[0], as_is=AS_IS in options)
     except SensorbenchError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code

@@ -32,10 +32,10 @@ from sensorbench.results.writer import HISTOGRAM_FILE, REFERENCE_FILE, SEGMENTS_
 from sensorbench.schemas import shipped_operations
 from sensorbench.schemas.operations import operations_file
 
-# Of each run so many operations are kept in the place of its log, evenly chosen, and the slowest; of a bundle with many runs, so many of all together.
+# Of each run this many operations are kept in the place of its log, evenly chosen, and the slowest; of a bundle with many runs, this many of all together.
 SAMPLED, SAMPLED_OF_ALL = 5_000, 25_000
 SLOWEST = 20
-# Averages and sums of readings do not compress: up to so many of a bundle are kept, of evenly chosen operations, those that have a reference first.
+# Averages and sums of readings do not compress: up to this many of a bundle are kept, of evenly chosen operations, those that have a reference first.
 VALUES_OF_ALL = 100_000
 # Spreads numbers of operations, whose kinds may come in a fixed order (Knuth's multiplicative hash).
 _SPREAD = np.uint64(2_654_435_761)
@@ -43,7 +43,7 @@ _SPREAD = np.uint64(2_654_435_761)
 Numbers = NDArray[np.uint64]
 
 # Kinds whose figures are of whole phases: of their histograms, one for each phase has all that figures follow from, in a fraction of the space of
-# one for each second.
+# one for each second. Figures of changes of clusters follow from request sums and from the series per second, so that the same goes for their runs.
 _OF_PHASES = {"stress", "tune", "factors"}
 
 _KEPT = re.compile(
@@ -108,8 +108,7 @@ def contents_of(folder: Path, work: Path, *, with_operations: bool) -> Contents:
         entries |= _in_place_of_logs(folder, work / "sums")
         answers, without_values = _compact_answers(folder, work / "answers")
         entries |= answers
-        if kind_of(folder) in _OF_PHASES:
-            entries |= _summed_histograms(folder, work / "histograms")
+        entries |= _summed_histograms(folder, work / "histograms")
     schema_files: dict[str, str] = {}
     for part in comparison_parts(folder):
         _add_sources(folder, part, entries, schema_files)
@@ -176,7 +175,7 @@ def _write_sums_of_change(run: RunResult, place: Path) -> None:
 
 
 def _sample(log: pa.Table, count: int) -> pa.Table:
-    """About so many operations of a log, evenly chosen, and the slowest."""
+    """About this many operations of a log, evenly chosen, and the slowest."""
     every = max(1, log.num_rows // max(1, count))
     took = log["end_ns"].to_numpy().astype(np.int64) - log["intended_start_ns"].to_numpy().astype(np.int64)
     slowest = np.argsort(took, kind="stable")[-SLOWEST:]
@@ -219,8 +218,11 @@ def _compact_answers(folder: Path, work: Path) -> tuple[dict[str, Content], int]
 
 
 def _summed_histograms(folder: Path, work: Path) -> Iterator[tuple[str, Content]]:
-    """Of each run that came to its end, one histogram of each phase, operation and kind of latency."""
+    """Of each run that came to its end and whose figures need no more, one histogram of each phase, operation and kind of latency."""
+    is_of_phases = kind_of(folder) in _OF_PHASES
     for log in sorted(folder.rglob(HISTOGRAM_FILE)):
+        if not is_of_phases and not _is_change(log.parent, folder):
+            continue
         name = log.relative_to(folder).as_posix()
         (work / name).parent.mkdir(parents=True, exist_ok=True)
         write_result(work / name, summed_interval_log(log.read_text(encoding="utf-8")))

@@ -47,8 +47,7 @@ def factors_page(summary: FactorsSummary) -> Page:
     result, workload = summary.result, summary.result.workload
     about = (
         f"{result.question} {workload['records']:,} records of {workload['fields']} fields of {workload['field_bytes']} bytes, "
-        f"{result.nodes or 1} nodes, each level on a fresh cluster, {result.rounds} {'round' if result.rounds == 1 else 'rounds'}. "
-        f"{summary.created.date()}."
+        f"{result.nodes or 1} nodes, each level on a fresh cluster, {_rounds(result)}. {summary.created.date()}."
     )
     return Page(
         kind=f"study {result.name}",
@@ -77,6 +76,14 @@ def factors_page(summary: FactorsSummary) -> Page:
 def headline(summary: FactorsSummary) -> str:
     """What came out, in a sentence or two."""
     return f"{_draft(summary.result)}Of {len(summary.claims)} published findings: {verdict_counts(summary.claims)}."
+
+
+def _rounds(result: FactorsFigures) -> str:
+    """How many rounds were made, and how many were planned if there are fewer."""
+    made = max((outcome.round for cell in result.cells for outcome in cell.measurements), default=0)
+    if made >= result.rounds:
+        return formatting.counted(result.rounds, "round")
+    return f"{made} of {'up to ' if result.looks else ''}{formatting.counted(result.rounds, 'round')}"
 
 
 def _draft(result: FactorsFigures) -> str:
