@@ -158,7 +158,7 @@ def _url_with_password(server: lab.Instance) -> str:
 
 
 def library_variables() -> dict[str, str]:
-    """What tells the benches and tests of DuckDB's crate, which run in no Python, where its library is and that of the Python that it is for."""
+    """What shows the benches and tests of DuckDB's crate, which run in no Python, where its library is and that of the Python that it is for."""
     extension = find_spec("_duckdb")
     python = Path(sysconfig.get_config_var("LIBDIR")) / sysconfig.get_config_var("INSTSONAME")
     return {"SENSORBENCH_TEST_DUCKDB": str(extension and extension.origin), "SENSORBENCH_TEST_PYTHON": str(python)}

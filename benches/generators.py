@@ -38,7 +38,7 @@ from sensorbench.schemas import load_operations, load_schema
 
 SCHEMA = json.dumps({"operations": [{"name": "nothing"}]})
 COUNTS = (1, 2, 4)
-# The database sleeps so long; as many requests in flight as its operations per second are wanted.
+# The database sleeps this long; as many requests in flight as its operations per second are wanted.
 TARGETS = {"null": ("null:", 8), "sleeping": ("null:?delay_ms=2", 256)}
 LOG_EVERY = 100
 OWNER = Owner("of a bench", "").to_json()

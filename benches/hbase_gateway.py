@@ -82,7 +82,7 @@ def readings() -> pa.Table:
 
 @contextlib.contextmanager
 def java_client(instance: lab.Instance, table: str) -> Iterator[subprocess.Popen[str]]:
-    """HBase's client in a process of its own, which scans when it is told to."""
+    """HBase's client in a process of its own, which scans on request."""
     if instance.coordinator is None:
         raise AssertionError("HBase has a coordinator")
     software, _ = tools.of_server(instance)

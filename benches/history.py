@@ -87,7 +87,7 @@ def found_share(step_log: float, variation: float, before: int, histories: int, 
 
 
 def smallest_deviations(before: int, histories: int) -> float:
-    """The smallest step, in standard deviations, that is found in nine of ten histories of so many values."""
+    """The smallest step, in standard deviations, that is found in nine of ten histories of this many values."""
     low, high = SEARCHED
     while high - low > 0.02:
         middle = (low + high) / 2
@@ -108,7 +108,7 @@ class GateShares:
 def gate_shares(
     ratio: float, deviation: float, sessions: int, *, seed: int, margin: float = MARGIN, noise: Noise = normal
 ) -> GateShares:
-    """How gates end whose head is so many times as slow as base, and whose repetitions vary by so much on a logarithmic scale."""
+    """How gates end whose head is this many times as slow as base, and whose repetitions vary by this much on a logarithmic scale."""
     generator = np.random.default_rng(seed)
     levels = look_levels(looks_until(LOOKS[-1]), 1)
     ends: list[tuple[str, int]] = []

@@ -47,7 +47,7 @@ def step(*words: object) -> Step:
 
 
 def write_log(log: RecordedLog, pipe: Path, statements: int) -> None:
-    """Writes a log of so many statements into a pipe, whole recordings of it."""
+    """Writes a log of this many statements into a pipe, whole recordings of it."""
     with pipe.open("wb") as file:
         waiting: list[bytes] = []
         for line in log.lines(-(-statements // log.statements)):

@@ -185,7 +185,7 @@ def record(instance: lab.Instance, url: str, folder: Path, length_s: float, rate
 
 
 def tile_trace(recorded: Path, folder: Path, statements: int) -> int:
-    """Writes a trace of so many statements: a recorded one over and over, each time with sessions of its own. Returns how many it has."""
+    """Writes a trace of this many statements: a recorded one over and over, each time with sessions of its own. Returns how many it has."""
     trace, table = read_trace(recorded), pq.read_table(statements_file(recorded))
     first, last = (int(pc.cast(table["at"][place], pa.int64()).as_py()) for place in (0, -1))
     period_us, sessions = last - first + _GAP_US, (trace.sessions or 0)
@@ -231,7 +231,7 @@ class RecordedLog:
             raise SystemExit(f"{log}: the server logged nothing while it was recorded")
 
     def lines(self, times: int) -> Iterator[bytes]:
-        """The log so many times, each time later and with other sessions."""
+        """The log this many times, each time later and with other sessions."""
         first, last = (self._entries[place].at_ms for place in (0, -1))
         period_ms = last - first + _GAP_US // 1000
         second_of, text = -1, b""

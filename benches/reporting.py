@@ -1,6 +1,6 @@
 """`make bench-report`: what the report of a comparison costs over the number of its operations. Prints figures; asserts nothing.
 
-Two schemas of an embedded database execute so many operations each, of which all are logged and all answers are compared; then `report` runs in a
+Two schemas of an embedded database execute this many operations each, of which all are logged and all answers are compared; then `report` runs in a
 process of its own.
 """
 
@@ -39,7 +39,7 @@ COLUMNS = ("operations", "measured", "command in all", "report: CPU", "report: e
 
 
 def row_of(operations: int, folder: Path) -> list[str]:
-    """What a comparison of two variants with so many operations each takes, and its report."""
+    """What a comparison of two variants with this many operations each takes, and its report."""
     experiment, out = folder / "report.toml", folder / f"report-{operations}"
     experiment.write_text(EXPERIMENT.format(operations=operations), encoding="utf-8")
     started_s = time.monotonic()

@@ -38,6 +38,10 @@ BANNED: dict[str, str] = {
     r"\bnobody (?:knows|named|wrote|tells)\b": "it is unknown, the default",
     r"\bdata (?:lie|lay)\b": "data are",
     r"\bmend(?:s|ed)?\b": "fix, repair",
+    r"\b(?:goes|went) on\b|\bgo on (?:with|by)\b": "continues, is running",
+    r"\b(?:runs? already|already runs?)\b": "is already running",
+    r"\bbehind (?:@|\?|an? (?:colon|number|point)\b)": "after",
+    r"\b(?:can|could|cannot) be told\b": "distinguished, known",
     # "There is no …" and comparisons are as they should be.
     r"(?<!there )(?<!which )\b(?:is|are) no (?:bundle|number|parameter|file|folder|whole|database|target|query|text|time|UTF-8|JSON|CSV)s?\b": "is not a",
     r"\b(?:operations|requests|rows|readings|answers|reads|writes|values|bytes|statements) a second\b": "per second",

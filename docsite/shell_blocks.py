@@ -1,6 +1,6 @@
 """Blocks of shell commands on pages: found, executed in order in a folder of their own, and compared with the output that the page shows.
 
-- A block of `sh` is a script. In a block of `console`, lines that begin with `$ ` are commands (`> ` goes on with one), and the others are
+- A block of `sh` is a script. In a block of `console`, lines that begin with `$ ` are commands (`> ` continues with one), and the others are
   what they print. A block of `text` right after a block of commands is what its last command prints.
 - `<!-- needs: NAME, NAME -->` in the line before a block says what it takes that not every machine has: a server, a cluster, your own files.
   Such a block is executed only where all of that is said to be there.

@@ -14,7 +14,7 @@ from sensorbench.results.summary.comparison import LoadFigures, LoadSize
 
 Figures = dict[tuple[str, str, str], float]
 CONCURRENCY = 64
-# Each figure is that of three runs, which differ by so much.
+# Each figure is that of three runs, which differ by this much.
 NOISE = (0.999, 1.0, 1.001)
 
 

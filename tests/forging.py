@@ -47,7 +47,7 @@ def runs_in(unpacked: Path, variant: str = "*") -> list[Path]:
 
 
 def set_column(path: Path, name: str, values: Any) -> None:
-    """Writes a column of a Parquet file anew."""
+    """Rewrites a column of a Parquet file."""
     table = pq.read_table(path)
     place = table.schema.get_field_index(name)
     pq.write_table(table.set_column(place, name, pa.array(values, table.schema.field(name).type)), path)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from sensorbench.claims import Claim, Figure, FigureEvidence, Judgement, RunValues, decide
 
-# Each figure is that of three runs, which differ by so much.
+# Each figure is that of three runs, which differ by this much.
 NOISE = (0.999, 1.0, 1.001)
 
 

@@ -1,4 +1,4 @@
-"""Starts Python in a time namespace whose CLOCK_MONOTONIC is ahead by so many milliseconds: `python own_clock.py 80 -m module`.
+"""Starts Python in a time namespace whose CLOCK_MONOTONIC is ahead by this many milliseconds: `python own_clock.py 80 -m module`.
 
 The processes that it starts have that clock, too. It takes the right to make namespaces, as root has it.
 """

@@ -73,7 +73,7 @@ class LabServers(Mapping[str, lab.Instance]):
         return name in self._databases
 
     def start(self, *names: str) -> None:
-        """Starts those of these servers that do not run yet, for tests that name them only in URLs."""
+        """Starts those of these servers that are not running yet, for tests that name them only in URLs."""
         for name in names:
             self[name]
 
@@ -82,7 +82,7 @@ class LabServers(Mapping[str, lab.Instance]):
         return list(self._started.values())
 
     def stop(self) -> None:
-        """Stops those that run; a test that takes one again starts it anew."""
+        """Stops those that run; a test that takes one again starts it again."""
         with ThreadPoolExecutor() as at_once:
             list(at_once.map(lab.down, [instance.name for instance in self._started.values()]))
         self._started.clear()

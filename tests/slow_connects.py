@@ -17,7 +17,7 @@ from sensorbench.runner.generators.local import LocalGenerator
 
 # A driver waits for 10 s for each host of a URL.
 HOSTS = 12
-# So long the server is silent once it is interrupted; then it hangs up.
+# This long the server is silent once it is interrupted; then it hangs up.
 SILENT_S = 60.0
 NO_TABLES = '{"operations": []}'
 

@@ -157,7 +157,7 @@ def test_loads_are_counted_and_sized(study: Path) -> None:
         load = summary["result"]["load"][variant]
         assert load["readings_per_s"] > 0
         if load["size"].get("unknown"):
-            # They tell the size of all their data together, and both of their schemas lie there, or of a part of them.
+            # They report the size of all their data together, and both of their schemas lie there, or of a part of them.
             assert variant.startswith(("victoriametrics", "prometheus", "iotdb"))
         else:
             assert load["size"]["total_bytes"] > 0

@@ -344,7 +344,7 @@ def test_a_run_that_is_resumed_measures_nothing_twice(tmp_path: Path) -> None:
     ("call", "expected"),
     [
         (lambda: sb.run("none.toml"), "none.toml: no such file"),
-        (lambda: sb.run("example/experiment.toml", resume=True), "name the folder of the results to go on with by out="),
+        (lambda: sb.run("example/experiment.toml", resume=True), "name the folder of the results to continue with out="),
         (lambda: sb.run("example/experiment.toml", changes={"workload.repeat": "x"}), "workload.repeat"),
         (lambda: sb.study("none"), "there is no study 'none'; expected one of iot"),
         (lambda: sb.study("iot", speed=3), "study iot has no option 'speed'; expected one of"),

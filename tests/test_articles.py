@@ -71,7 +71,7 @@ def test_a_share_is_of_as_many_articles_as_the_study_had(cli: Cli, tmp_path: Pat
 
 
 def test_a_generator_is_fitted_to_articles(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # So many sizes are off by 0.02 at most, as Kolmogorov has it.
+    # This many sizes are off by 0.02 at most, as Kolmogorov has it.
     monkeypatch.setattr("sensorbench.dataset.article_model.COMPARED", 5_000)
     fitted = cli("data", "fit", "wikipedia", "--out", tmp_path / "model.json", "--json")
     assert fitted.exit_code == 0, fitted.err

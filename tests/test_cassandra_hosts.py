@@ -87,10 +87,10 @@ def test_a_ring_on_three_hosts_grows_loses_a_node_and_a_host_and_leaves_nothing(
         assert (back.json["number"], back.json["placed_on"]) == (3, "c")
         assert {said["state"] for said in ring_by(cli).values()} == {"UN"}
 
-        # A host's process is killed. Its node goes on, as the others see; what the lab cannot know, it does not say.
+        # A host's process is killed. Its node continues, as the others see; what the lab cannot know, it does not say.
         hosts[1].kill()
         shown = cli("lab", "status", "ring", "--json").json
-        assert shown["state"] == "2 of 3 nodes run, 1 unknown"
+        assert shown["state"] == "2 of 3 nodes are running, 1 unknown"
         assert "host b is gone" in shown["nodes"][1]["unknown"]
         assert ring_by(cli)[2]["state"] == "UN"
         refused = cli("lab", "add-node", "ring")

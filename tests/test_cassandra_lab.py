@@ -1,4 +1,4 @@
-"""Cassandra in the lab: its settings, what its tools tell, and a node that becomes two and one again."""
+"""Cassandra in the lab: its settings, what its tools report, and a node that becomes two and one again."""
 
 import socket
 import subprocess
@@ -281,11 +281,11 @@ def test_a_ring_grows_and_shrinks_and_a_dead_node_comes_back(cli: Cli, cassandra
     assert added.exit_code == 0, added.err
     assert states(cli, cassandra) == ["UN", "UN"]
     refused = cli("lab", "start-node", cassandra.name, "--node", "2")
-    assert (refused.exit_code, "node 2 runs" in refused.err) == (2, True)
+    assert (refused.exit_code, "node 2 is running" in refused.err) == (2, True)
 
     psutil.Process(added.json["process"]["pid"]).kill()
     assert wait_until(lambda: states(cli, cassandra) == ["UN", "DN"], timeout_s=60)
-    assert cli("lab", "status", cassandra.name, "--json").json["state"] == "1 of 2 nodes run"
+    assert cli("lab", "status", cassandra.name, "--json").json["state"] == "1 of 2 nodes are running"
     started = cli("lab", "start-node", cassandra.name, "--json")
     assert started.exit_code == 0, started.err
     assert started.json["number"] == 2

@@ -116,7 +116,7 @@ def test_acknowledged_writes_survive_the_loss_of_a_node(cli: Cli, cluster: lab.I
     has_ended.set()
     killer.join()
     assert ended.exit_code == 0, ended.err
-    assert victim.find() is None, "the node was killed while the run went on"
+    assert victim.find() is None, "the node was killed during the run"
 
     summary = json.loads((out / "summary.json").read_text(encoding="utf-8"))
     (checks,) = summary["result"]["contents"].values()
@@ -138,7 +138,7 @@ def every_operation_is_accounted_for(out: Path, checks: dict[str, Any]) -> None:
         writes = phase.operations["insert_reading"]["counts"]
         failed_writes += writes["error"] + writes["timeout"] + writes["cancelled"]
     assert failed_writes == checks["unknown_writes"]
-    # Most operations went on without the node: those that it was to coordinate went to others.
+    # Most operations continued without the node: those that it was to coordinate went to others.
     measured = totals.phases[-1]
     ok = sum(of_kind["counts"]["ok"] for of_kind in measured.operations.values())
     assert ok > 0.9 * measured.started

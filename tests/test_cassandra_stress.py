@@ -199,7 +199,7 @@ def test_placeholders_stand_for_columns(cql: str, statement: str, arguments: lis
         ("cluster: uniform(2..6)", "cluster: uniform(0..6)", "line 27, columnspec[2].cluster", "expected at least 1"),
         ("cluster: uniform(2..6)", "clusters: uniform(2..6)", "line 27, columnspec[2].clusters", "expected one of name, size, population, cluster"),
         ("size: fixed(12)", "size: 12", "line 22, columnspec[0].size", "is not a distribution"),
-        ("size: fixed(12)", "size: fixed(12)\n    size: fixed(3)", "line 23, columnspec[0].size", "this key is there twice"),
+        ("size: fixed(12)", "size: fixed(12)\n    size: fixed(3)", "line 23, columnspec[0].size", "this key appears twice"),
         ("partitions: fixed(1)", "partitions: uniform(0..1)", "insert.partitions", "expected at least 1"),
         ("partitions: fixed(1)", "condition: IF note = NULL", "insert.condition", "this key is not supported; expected one of partitions, batchtype"),
         ("partitions: fixed(1)", "row-population: fixed(1)/2", "insert.row-population", "expected fixed(1)/1"),

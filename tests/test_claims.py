@@ -195,7 +195,7 @@ def simulated_ids() -> list[str]:
 
 
 def test_every_claim_was_simulated_with_its_rules_as_they_are() -> None:
-    """`make bench-claims` simulates those anew whose rules were changed."""
+    """`make bench-claims` simulates those again whose rules were changed."""
     known = simulated_claims()
     assert known.simulations >= 1_000
     assert list(known.claims) == simulated_ids()

@@ -18,7 +18,7 @@ CLAIMS = {claim.id: claim for claim in judged_claims()}
 
 
 class OfRegisters(RegisterEvidence):
-    """Registers of roles with so many stale reads, of so many that were checked; and mean latencies by role."""
+    """Registers of roles with this many stale reads, of this many that were checked; and mean latencies by role."""
 
     def __init__(self, stale: Mapping[str, int], reads: int = 50_000, latency: Mapping[str, float] | None = None) -> None:
         found = {

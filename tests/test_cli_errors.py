@@ -160,7 +160,7 @@ def test_a_change_that_makes_no_sense(cli: Cli, tmp_path: Path, change: str, exp
         (("study", "run", "iot", "--scale", "0"), "--scale 0: expected a share of the full span"),
         (("study", "run", "iot", "--scale", "1e-9"), "leaves less than a minute of the year"),
         (("study", "run", "iot", "--resume"), "--resume: name the folder"),
-        (("study", "run", "iot", "--resume", "--out", "nowhere"), "holds no results to go on with"),
+        (("study", "run", "iot", "--resume", "--out", "nowhere"), "holds no results to continue"),
         (("study", "show", "x"), "there is no study 'x'"),
         (("report", "nowhere"), "nowhere: no results are there (manifest.json is missing)"),
         (("claims", "nowhere"), "nowhere: no results are there"),
@@ -189,7 +189,7 @@ def test_a_command_that_makes_no_sense(
 def test_results_are_not_written_over(cli: Cli, study_folder: Path) -> None:
     outcome = cli("study", "run", "iot", "--out", study_folder)
     assert outcome.exit_code == 2
-    assert "is not empty; name another folder with --out, or go on with --resume" in outcome.err
+    assert "is not empty; name another folder with --out, or continue with --resume" in outcome.err
 
 
 def test_operations_that_all_fail_end_with_1(cli: Cli, tmp_path: Path) -> None:

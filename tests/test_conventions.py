@@ -260,7 +260,7 @@ def test_what_is_no_table_goes_to_standard_error_with_a_format(cli: Cli, monkeyp
         assert cli("lab", "list", "--format", "csv").out == ""
         nothing = cli("lab", "list", "--format", "json")
     assert json.loads(nothing.out) == []
-    assert "no instance runs" in nothing.err
+    assert "no instance is running" in nothing.err
 
 
 def test_several_tables_are_one_document(cli: Cli) -> None:

@@ -79,7 +79,7 @@ def _no_pictures() -> Iterator[None]:
 
 
 def study_at(folder: Path, *more: str) -> tuple[object, ...]:
-    """The command whose results are in a folder, or in a copy of it: at one and the same database, so that it can go on."""
+    """The command whose results are in a folder, or in a copy of it: at one and the same database, so that it can continue."""
     return (*STUDY, "--target", f"sqlite:{folder.parent / 'data.db'}", *more)
 
 
@@ -202,7 +202,7 @@ def test_each_damaged_file_of_a_comparison_is_named_or_not_needed(
     assert found == {}
 
 
-@pytest.mark.long("work goes on once for each file of results")
+@pytest.mark.long("a run is resumed once for each file of results")
 @pytest.mark.parametrize("state", ["finished", "interrupted"])
 def test_work_that_goes_on_with_a_damaged_file_ends_soundly_or_names_it(
     cli: Cli, damaged_copy: Callable[[Path, Path, Damage], Path], request: pytest.FixtureRequest, state: str

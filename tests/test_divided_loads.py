@@ -50,7 +50,7 @@ from tests.test_hosts_ssh import hosts_file, running_ssh_server
 EXAMPLE = Path(__file__).parent.parent / "docs" / "example"
 OWN = "sensorbench_divided"
 QUIET = ProgressReporter(quiet=True)
-# So long the rest of a part would be sent.
+# This long the rest of a part would be sent.
 LONGEST_S = 60.0
 # Beijing's twelve stations, some rows of each.
 DATASET, SCALE = "beijing-air-quality", 0.002
@@ -110,7 +110,7 @@ class Loadable:
     series: pa.Table
 
     def load(self, generators: int | LoadGenerators) -> LoadReport:
-        """Loads it anew."""
+        """Loads it again."""
         claim = Claim(TEST_OWNER, "replace")
         target = self.variant.engine_target()
         return load_variant(

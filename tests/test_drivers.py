@@ -12,7 +12,7 @@ CHOSEN = {"postgresql": ("--skip", "questdb::", "--skip", "by_url::"), "questdb"
 
 
 def url_with_password(instance: lab.Instance, scheme: str) -> str:
-    # Cassandra has no passwords unless it is told to, HBase none, and their URLs name the tools that loading and settling need.
+    # Cassandra has no passwords unless configured, HBase none, and their URLs name the tools that loading and settling need.
     if not instance.credentials.exists():
         return lab.url_of(instance)
     user = {"redis": "", "redis+cluster": "", "iotdb": "root"}.get(scheme, "sensorbench")

@@ -80,7 +80,7 @@ def test_what_moved_is_what_nodes_have_more_than_before() -> None:
         (told(data_parts=([6.0], [8.0]), table_bytes=([6.0], [0.0])), True),
         (told(data_parts=([6.0], [0.0])), True),
         (told(data_parts=([6.0], [1.0])), False),
-        # Of those that tell neither, the requests count.
+        # Of those that report neither, the requests count.
         (told(requests=([6.0, 9.0], [0.0, 0.0])), True),
         (told(requests=([6.0, 9.0], [0.0, 7.0])), False),
         (told(disk_bytes=([6.0], [7.0])), False),

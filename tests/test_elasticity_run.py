@@ -52,7 +52,7 @@ def test_a_set_takes_from_its_first_start_to_its_last_end() -> None:
 
 
 def test_sets_of_several_threads_overlap_by_what_is_in_flight() -> None:
-    # Two threads: the third request begins when the first has ended, while the second goes on.
+    # Two threads: the third request begins when the first has ended, while the second is running.
     starts, ends = np.array([0, 0, 10, 30]) * MS, np.array([10, 30, 50, 60]) * MS
     sets = request_sets(Requests(starts, starts, ends), per_set=2, executions=1)
     assert sets.durations_s.tolist() == [0.030, 0.050]
@@ -97,12 +97,12 @@ def test_changes_are_read(text: str, change: Change) -> None:
         ("grow", "expected one of join, leave, kill"),
         ("join:0", "expected a number of nodes"),
         ("kill:soon", "--change kill:soon: "),
-        ("rolling-restart:2", "expected nothing behind rolling-restart"),
-        ("slow-network:5s@fast", "expected a rate as 1mbit or 200kbit, a delay as 20ms, or a share as 2% behind @"),
-        ("slow-disk:5s@1mbit", "expected bytes per second as 500K or 1M behind @"),
-        ("join:2@twice", "expected once behind @"),
-        ("partition:5s@1mbit", "expected nothing behind @"),
-        ("kill:5s@1mbit", "expected nothing behind @"),
+        ("rolling-restart:2", "expected nothing after rolling-restart"),
+        ("slow-network:5s@fast", "expected a rate as 1mbit or 200kbit, a delay as 20ms, or a share as 2% after @"),
+        ("slow-disk:5s@1mbit", "expected bytes per second, such as 500K or 1M after @"),
+        ("join:2@twice", "expected once after @"),
+        ("partition:5s@1mbit", "expected nothing after @"),
+        ("kill:5s@1mbit", "expected nothing after @"),
     ],
 )
 def test_what_is_no_change_is_refused(text: str, said: str) -> None:
@@ -114,7 +114,7 @@ def test_what_is_no_change_is_refused(text: str, said: str) -> None:
 
 
 class FakeRun:
-    """A run on whose clock measurements of so many operations each come as they are told."""
+    """A run on whose clock measurements of this many operations each come as they are told."""
 
     def __init__(self) -> None:
         self.time_s = 0.0
@@ -317,7 +317,7 @@ def test_a_cluster_of_ones_own_grows_by_a_command(cli: Cli, lab_home: Path, tmp_
     assert [event["name"] for event in grown["events"]][:3] == ["change begins", "node 4 joined", "change done"]
     assert grown["nodes"] == 3
     assert grown["guarantees"]["seen"]["lost_writes"]["count"] == 0
-    # Each master tells of its requests, the new one too.
+    # Each master reports its requests, the new one too.
     assert len(grown["servers"]) == 4
 
 
@@ -343,7 +343,7 @@ def test_what_a_command_says_is_told_when_it_fails() -> None:
         (["--target", "cassandra://db.example", "--nodes", "3"], "--change join: for a cluster of your own, give the command"),
         (["--target", "cassandra://db.example", "--nodes", "3", "--change", "kill"], "expected join, leave, stay"),
         (["--target", "redis+cluster", "--status-command", "true"], "true: commands change a cluster of your own"),
-        (["--target", "redis+cluster", "--change", "join:x"], "--change join:x: expected a number of nodes behind join"),
+        (["--target", "redis+cluster", "--change", "join:x"], "--change join:x: expected a number of nodes after join"),
         (["--target", "redis+cluster", "--change", "grow"], "--change grow: expected one of"),
         (["--target", "redis+cluster", "--schema", "none"], "none"),
         (["--target", "redis+cluster", "--server-setting", "maxmemory"], "--server-setting maxmemory: expected key=value"),
@@ -402,7 +402,7 @@ class HereAlone(LabNodes):
 
 
 def is_said_to_be_unavailable(change: Change) -> bool:
-    """Where a machine does not permit a trouble, users are told so, which is all that can be tested there."""
+    """Where a machine does not permit a trouble, users get a message, which is all that can be tested there."""
     if why_not(cast("Kind", change.kind), "", change.how) is None:
         check_can(change, HereAlone("any"))
         return False

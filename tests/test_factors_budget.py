@@ -1,4 +1,4 @@
-"""What a budget of time makes of a study of factors: what is measured, in which order, what is left out, and how it goes on."""
+"""What a budget of time makes of a study of factors: what is measured, in which order, what is left out, and how it continues."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -148,7 +148,7 @@ def test_a_budget_that_is_over_leaves_the_rest_for_resume(tmp_path: Path, monkey
     begun = carried_out(plan, out)
     monkeypatch.undo()
     assert begun.manifest.status == "interrupted"
-    assert "is over before round 2 of read-delay-5; --resume goes on" in str(begun.manifest.reason)
+    assert "is over before round 2 of read-delay-5; --resume continues" in str(begun.manifest.reason)
     assert {name: len(found) for name, found in begun.measurements.items()} == {
         "read-delay-100": 1,
         "read-delay-5": 1,
@@ -221,7 +221,7 @@ def test_what_a_look_has_decided_is_measured_no_more(tmp_path: Path, monkeypatch
     assert claims["DEL-1"].verdict == "reproduced"
     assert claims["DEL-1"].reason.endswith("; by the look after 3 of 5 rounds, with intervals of 96.5%")
     assert claims["DEL-3"].verdict != "reproduced"
-    # It goes on as it began, and there is nothing left.
+    # It continues as it began, and there is nothing left.
     later = plan_factors(study, options.model_copy(update={"budget": None}), out, resume=True)
     assert later.looks == (3, 5)
     with pytest.raises(UsageError, match=r"--repetitions 4: the study in .* is judged after 3 and 5 rounds"):
@@ -258,4 +258,4 @@ def test_the_command_says_what_a_budget_was_turned_into(cli: Cli) -> None:
         in said
     )
     assert "left out: key-cache-save-period; compaction" in said
-    assert "--resume goes on with it" in said
+    assert "--resume continues with it" in said

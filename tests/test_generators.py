@@ -122,7 +122,7 @@ def test_together_they_do_what_one_does() -> None:
 
 
 def test_a_changed_rate_is_the_same_for_all_of_them() -> None:
-    # It goes on until enough was done at the other rate, however late that is set on a busy machine.
+    # It continues until enough was done at the other rate, however late that is set on a busy machine.
     plan: EnginePlan = {
         **PLAN,
         "phases": [{"name": "measure", "duration_s": 120.0, "pace": {"segments": [{"from_per_s": 100.0}]}}],
@@ -218,7 +218,7 @@ def test_what_they_cannot_share_is_refused(cli: Cli, tmp_path: Path, arguments: 
 
 @contextmanager
 def long_run(folder: Path) -> Iterator[tuple["subprocess.Popen[str]", list[psutil.Process]]]:
-    """A run that would go on for a minute, of which a part is written, and its load generators in their order."""
+    """A run that would continue for a minute, of which a part is written, and its load generators in their order."""
     command = (sys.executable, "-m", "sensorbench", *stress(folder, "--rates", "200", "--step-duration", "1m"))
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
         try:

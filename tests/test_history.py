@@ -29,7 +29,7 @@ def collected(study_folder: Path) -> HistoryResult:
 
 
 def later(result: HistoryResult, number: int, factor: float, **changes: object) -> HistoryResult:
-    """The same experiment, measured days later, all figures so many times as large."""
+    """The same experiment, measured days later, all figures this many times as large."""
     figures = [figure.model_copy(update={"value": figure.value * factor}) for figure in result.figures]
     measured = result.measured + timedelta(days=number)
     return result.model_copy(update={"id": f"{number}", "measured": measured, "figures": figures, "histograms": [], **changes})

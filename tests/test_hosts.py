@@ -46,7 +46,7 @@ HOST = '[[host]]\nname = "a"\nreach = "local"\n'
         (HOST + "colour = 1\n", "line 4, host[0].colour: unknown key"),
         ('[scheduler]\nurl = "http://a:1"\n', "expected tls://HOST:PORT or tcp://HOST:PORT"),
         ('[scheduler]\nurl = "tls://a:1"\nca_file = "ca.pem"\n', "give all three, or none"),
-        ('[scheduler]\nurl = "tls://a:1"\n' + HOST, "line 5, host[0].reach: workers of [scheduler] run already"),
+        ('[scheduler]\nurl = "tls://a:1"\n' + HOST, "line 5, host[0].reach: workers of [scheduler] are already running"),
     ],
 )
 def test_a_file_that_cannot_be_is_refused_by_its_key(tmp_path: Path, text: str, expected: str) -> None:

@@ -378,7 +378,7 @@ IMPATIENT = (
 def long_run(
     folder: Path, program: Sequence[str] = SENSORBENCH, words: Sequence[str] | None = None, run: str = "runs/001"
 ) -> Iterator[tuple["subprocess.Popen[str]", dict[str, psutil.Process]]]:
-    """A run on two local hosts, of which a part is written: of a command, or one that would go on for a minute; and the processes of hosts, of their
+    """A run on two local hosts, of which a part is written: of a command, or one that would continue for a minute; and the processes of hosts, of their
     load generators and of the scheduler, by name. When it ends, none of them is left, no file of theirs, and nobody listens where they did.
     """
     hosts = 2
@@ -512,7 +512,7 @@ def test_what_was_cut_short_by_a_host_that_was_killed_is_gone_on_with(cli: Cli, 
     assert process.returncode == 1, printed
     said = f"load generator 2 is gone: host local-2: its process {host.pid} is gone: it was ended by SIGKILL"
     assert said in " ".join(printed.split())
-    assert "; --resume goes on" in " ".join(printed.split())
+    assert "; --resume continues" in " ".join(printed.split())
     check_lost(out, totals_of(out, cut_short), {2})
     (before,) = read_comparison(out).runs.values()
     # On the same hosts, which are other processes.

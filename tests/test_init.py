@@ -171,7 +171,7 @@ def test_files_of_one_sensor_each_are_told_from_files_of_one_month_each(tmp_path
         ("time,value\n2024-02-01,1.5\n".encode("utf-16-le"), "is read with --encoding utf-16-le or utf-16-be"),
         ("time,value\n2024-02-01,1.5\n".encode("utf-16")[:-1], "not a CSV file in the encoding utf-16: truncated data"),
         (b'time,p\n2024-02-01,"1,013"\n2024-02-02,"1,021"\n', "say which, with --decimal ',' or --thousands ','"),
-        (b"time;p\n2024-02-01;1,013\n2024-02-02;998\n", "a comma could be the decimal sign, or part thousands"),
+        (b"time;p\n2024-02-01;1,013\n2024-02-02;998\n", "a comma could be the decimal separator or the thousands separator"),
         (b"time;a;b\n2024-02-01;1,5;1.5\n", "written in several ways: a (1,5): a decimal comma; b (1.5): a decimal point"),
     ],
 )

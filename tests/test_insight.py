@@ -164,7 +164,7 @@ def test_nodes_are_told_apart_and_summed_or_averaged(tmp_path: Path) -> None:
     found = insight(run, "cassandra")
     assert found.nodes.keys() == {"127.77.1.1", "127.77.1.2", "fe80::1"}
     assert values(found.nodes["127.77.1.2"], "sstables") == [40.0, 60.0]
-    # A gauge is of those nodes that told; a counter stands still until its node is back.
+    # A gauge is of those nodes that reported it; a counter stands still until its node is back.
     assert values(found, "sstables") == [44.0, 5.0, 666.0]
     assert values(found, "garbage_collection_s") == [3.0, 3.5, 6.0]
     assert found.caches["key cache"].requests.tolist() == [100.0, 110.0, 150.0]
@@ -188,7 +188,7 @@ def test_the_first_source_that_was_told_counts(tmp_path: Path) -> None:
     assert values(insight(run_that_reported(tmp_path, {**coarse, **exact}), "cassandra"), "table_bytes") == [1_500_000.0]
     assert values(insight(run_that_reported(tmp_path, {**own}), "redis"), "processor_s") == [1.5]
     assert values(insight(run_that_reported(tmp_path, {**own, **of_lab}), "redis"), "processor_s") == [9.0]
-    # What a cluster tells of itself as a whole is not added to what the lab knows of each node.
+    # What a cluster reports about itself as a whole is not added to what the lab knows of each node.
     of_nodes: Told = {"127.77.1.1.lab.cpu_s": {1: 4.0}, "127.77.1.2.lab.cpu_s": {1: 6.0}}
     cluster = insight(run_that_reported(tmp_path, {**own, **of_nodes}), "redis+cluster")
     assert values(cluster, "processor_s") == [10.0]
@@ -256,7 +256,7 @@ def test_the_page_has_every_quantity_with_its_unit_and_sources() -> None:
 def counters(
     rate_at: Callable[[np.ndarray], np.ndarray], *, seconds: int = 400, a_second: float = 1000.0
 ) -> tuple[np.ndarray, ...]:
-    """Counters, told once a second, of requests that come evenly and a hit rate that is a function of time."""
+    """Counters, reported once per second, of requests that come evenly and a hit rate that is a function of time."""
     fine_s = np.arange(0.0, seconds, 0.01)
     hits = np.concatenate([[0.0], np.cumsum(rate_at(fine_s + 0.005)) * a_second * 0.01])
     times_s = np.arange(0.0, seconds + 1.0)

@@ -185,7 +185,7 @@ class Dying:
 def test_an_interruption_that_python_ignores_comes_again(
     capfd: pytest.CaptureFixture[str], sent: signal.Signals, ignored: signal.Signals | None
 ) -> None:
-    """Once, a command whose Ctrl-C came at the end of an import went on to its end, with a traceback on its output."""
+    """Once, a command whose Ctrl-C came at the end of an import continued to its end, with a traceback on its output."""
     if ignored:
         signal.signal(ignored, signal.SIG_IGN)
 
@@ -228,7 +228,7 @@ def after(function: Callable[..., Any], slow_s: float = 0.0) -> Callable[..., An
             return function(*arguments, **named)
         is_sent = True
         if slow_s:
-            # It goes on when the other thread has sent it, however late that is.
+            # It continues when the other thread has sent it, however late that is.
             sent = threading.Event()
 
             def send() -> None:
@@ -245,9 +245,9 @@ def after(function: Callable[..., Any], slow_s: float = 0.0) -> Callable[..., An
     return followed
 
 
-# What is interrupted, and how the run that goes on has ended then: once its end is being written, it is complete.
+# What is interrupted, and how the resumed run has ended then: once its end is being written, it is complete.
 ENDINGS: dict[str, tuple[object, str, float, str]] = {
-    "the loop goes on": (experiment_run.LostServerDetector, "is_lost", 0.0, "interrupted"),
+    "the loop continues": (experiment_run.LostServerDetector, "is_lost", 0.0, "interrupted"),
     "the loop is over": (experiment_run, "_follow", 0.0, "interrupted"),
     "threads are waited for": (Watcher, "_stop", 0.1, "interrupted"),
     "the last segment is written": (RunWriter, "write", 0.0, "interrupted"),

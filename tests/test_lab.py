@@ -325,5 +325,5 @@ def test_a_server_that_is_gone_is_one_clear_message(cli: Cli, lab_home: Path, tm
     assert ended.exit_code == 1
     assert node["address"] in " ".join(ended.err.split())
     states = {row["name"]: row["state"] for row in cli("lab", "list", "--json").json}
-    assert states["mortal"] == "0 of 1 nodes run"
+    assert states["mortal"] == "0 of 1 nodes are running"
     cli("lab", "down", "mortal")

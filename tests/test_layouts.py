@@ -254,7 +254,7 @@ JUDGED = [claim for claim in CLAIMS.values() if not claim.blocked_by]
 
 
 def figures_of(claim: Claim, ratio: float) -> dict[str, float]:
-    """Figures by which each formula of a claim has a value: what stands first in it is so many times the rest."""
+    """Figures by which each formula of a claim has a value: what stands first in it is this many times the rest."""
     figures: dict[str, float] = {}
     for expression in (of for rule in claim.rules for instance in rule.expanded() for of in instance.expressions):
         above, below = map(str, expression.figures)

@@ -27,7 +27,7 @@ COPIED = "Processed: 39060 rows; Rate:   19811 rows/s; Avg. rate:   25077 rows/s
 
 @pytest.fixture
 def instance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Instance:
-    """A record of an instance that does not run."""
+    """A record of an instance that is not running."""
     monkeypatch.setenv("SENSORBENCH_LAB", str(tmp_path))
     made = Instance(
         name="planted",

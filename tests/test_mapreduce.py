@@ -187,7 +187,7 @@ def test_ctrl_c_leaves_what_was_measured_and_resume_goes_on(cli: Cli, tmp_path: 
     # A budget that is over is not a failure, and loses nothing.
     late = cli("study", "run", "mapreduce", *options, "--resume", "--budget", "0.001s", "--out", tmp_path / "out")
     assert late.exit_code == 0, late.err
-    assert "interrupted: the budget of 0.001 s is over before 2 nodes are measured; --resume goes on" in late.out
+    assert "interrupted: the budget of 0.001 s is over before 2 nodes are measured; --resume continues" in late.out
     port, live = free_port(), list[dict[str, Any]]()
     follower = threading.Thread(target=lambda: live.extend(events_at(port)))
     follower.start()
@@ -209,7 +209,7 @@ WORDS = {"rare": "zebra", "medium": "river", "very frequent": "the"}
 def executions(
     times: dict[tuple[str, int], list[float]], *, equal: bool = True, words: Sequence[str] = ("the",), grown: bool = False
 ) -> list[Execution]:
-    """Executions that took so long for each word, half of it set-up; where they have `grown`, databases have a node for each worker."""
+    """Executions that took this long for each word, half of it set-up; where they have `grown`, databases have a node for each worker."""
     job = JobRecord(name="job", duration_s=1.0, executed_s=0.5, map_tasks=2, read_rows=1, read_bytes=1, spark_read_rows=1)
     return [
         CompleteExecution(
@@ -368,7 +368,7 @@ def test_systems_take_turns_and_words_are_rotated_size_by_size(tmp_path: Path) -
     assert [turn.word for turn in of_one if turn[:3] == (1, "files", 1)] == ["zebra", "river", "the"]
     assert [turn.word for turn in of_one if turn[:3] == (2, "files", 1)] == ["river", "the", "zebra"]
     assert {turn.workers for turn in of_two} == {2}, "a database does its job itself once, on what there is at first"
-    # What goes on begins with the size of which something is left.
+    # A resumed study begins with the size of which something is left.
     rest = replace(plan, done=frozenset(of_one[:-1]))
     assert [(workers, len(turns)) for workers, turns in rest.stages_left] == [([1], 1), ([2], len(of_two))]
     assert [workers for workers, _ in replace(plan, done=frozenset(of_one)).stages_left] == [[2]]
@@ -391,7 +391,7 @@ def test_a_budget_ends_before_what_does_not_fit(monkeypatch: pytest.MonkeyPatch)
     clock[0] = 40.0
     deadline.check("a")
     clock[0] = 40.5
-    with pytest.raises(BudgetOverError, match="before b; --resume goes on"):
+    with pytest.raises(BudgetOverError, match="before b; --resume continues"):
         deadline.check("b")
 
 

@@ -34,7 +34,7 @@ THREE = "three hosts"
 
 @pytest.fixture(scope="module")
 def processes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[ProcessHost]]:
-    """Three hosts, which go on from test to test."""
+    """Three hosts, which are kept from test to test."""
     homes = tmp_path_factory.mktemp("hosts")
     hosts = [ProcessHost(name, f"127.78.1.{number}", homes / name) for number, name in enumerate("abc", start=1)]
     yield hosts
@@ -146,7 +146,7 @@ def test_nodes_come_go_and_are_started_again_where_they_are(hosts: list[ProcessH
     assert (added.number, added.placed_on) == (3, "c")
     assert on_disk(hosts[2]) == ["node-3"]
     process_of(find_instance("ring"), 2).kill()
-    assert wait_until(lambda: lab.status(find_instance("ring"))["state"] == "2 of 3 nodes run", timeout_s=5.0)
+    assert wait_until(lambda: lab.status(find_instance("ring"))["state"] == "2 of 3 nodes are running", timeout_s=5.0)
     started = lab.start_node("ring")
     assert (started.number, started.placed_on) == (2, "b")
     assert process_of(find_instance("ring"), 2).ppid() == hosts[1].process.pid
@@ -186,7 +186,7 @@ def test_a_fault_that_a_host_does_not_permit_is_said_before_anything_is_done(hos
         assert "192.0.2.7 is not a loopback address" in str(hosts[0].call(faults.why_not, kind, "192.0.2.7", "1mbit"))
     ring(1)
     lab.stop_node("ring", 1)
-    with pytest.raises(FailedError, match="node 1 does not run"), faults.suffering("ring", 1, "slow-disk", "1M"):
+    with pytest.raises(FailedError, match="node 1 is not running"), faults.suffering("ring", 1, "slow-disk", "1M"):
         pass
 
 
@@ -224,10 +224,10 @@ def test_what_a_lost_host_has_is_unknown_and_is_removed_when_it_is_back(cli: Cli
     instance = ring(3)
     survivor = process_of(instance, 2)
     hosts[1].kill()
-    # Its node goes on, which nobody can know here.
+    # Its node continues, which nobody can know here.
     assert survivor.is_running()
     status = lab.status(instance)
-    assert status["state"] == "2 of 3 nodes run, 1 unknown"
+    assert status["state"] == "2 of 3 nodes are running, 1 unknown"
     assert [node["runs"] for node in status["nodes"]] == [True, None, True]
     assert "host b is gone" in status["nodes"][1]["unknown"]
     shown = cli("lab", "status", "ring")

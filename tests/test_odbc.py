@@ -1,4 +1,4 @@
-"""ODBC through the drivers of Debian: the driver contract, and what is told when something is missing."""
+"""ODBC through the drivers of Debian: the driver contract, and the message when something is missing."""
 
 import json
 from pathlib import Path

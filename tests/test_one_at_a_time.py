@@ -164,7 +164,7 @@ def test_servers_that_run_already_cannot_be_measured_alone(cli: Cli, experiment:
     refused = cli("run", file, "--out", tmp_path / "out")
     assert refused.exit_code == 2
     said = " ".join(refused.err.split())
-    assert "sensorbench does not stop servers that it has not started" in said
+    assert "sensorbench does not stop servers that it did not start" in said
     assert "such as --target postgresql" in said
     assert not (tmp_path / "out").exists()
 

@@ -192,7 +192,7 @@ def test_what_mariadb_does_not_answer_in_time_is_ended_and_answers_are_compared(
     ended = cli("traffic", "replay", trace, mine, "--timeout", "300ms", "--out", tmp_path / "out", "--no-open")
     assert ended.exit_code == 0, ended.err
     counts = summary_of(tmp_path / "out")["counts"]
-    assert [counts[name] for name in ("started", "ok", "timeout", "unknown")] == [2, 1, 1, 1], "the session goes on"
+    assert [counts[name] for name in ("started", "ok", "timeout", "unknown")] == [2, 1, 1, 1], "the session continues"
 
     target = _engine.Target(mine)
     change(target, "INSERT INTO t VALUES (1, 10), (2, 20), (3, 30)")

@@ -69,7 +69,7 @@ def test_the_document_has_the_rules_as_they_are() -> None:
     ("url", "option", "value", "expected"),
     [
         ("sqlite", "--server-memory", "1G", "--server-memory: sqlite runs within the client, and has no resources of its own"),
-        ("postgresql://db.example/x", "--server-cpus", "1", "--server-cpus: postgresql is a server that already runs"),
+        ("postgresql://db.example/x", "--server-cpus", "1", "--server-cpus: postgresql is a server that is already running"),
         ("postgresql", "--server-memory", "much", "--server-memory much: expected a size such as 512M or 2G"),
         ("postgresql", "--server-cpus", "0", "--server-cpus"),
         ("postgresql", "--server-cpus", "9999", "the client needs at least one of them; give at most"),

@@ -133,7 +133,7 @@ def test_nodes_are_for_clusters_that_are_started(cli: Cli) -> None:
     refused = cli("study", "run", "sensor-schemas", "--nodes", "3", "--target", "fjall", "--scale", "0.001", "--no-open")
     assert refused.exit_code == 2
     assert (
-        "--nodes 3: no target is a cluster that is started for this work; study sensor-schemas has the systems cassandra_3"
+        "--nodes 3: no target is a cluster that is started for this run; study sensor-schemas has the systems cassandra_3"
         in refused.err
     )
 

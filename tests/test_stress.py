@@ -288,7 +288,7 @@ def test_wrong_usage_says_what_was_expected(cli: Cli, tmp_path: Path, arguments:
 @contextmanager
 def long_load(folder: Path, *arguments: object) -> Iterator[None]:
     """A stress run of a minute on a database that answers at once, in a process of its own, of which a part is written: however busy the machine is,
-    it goes on until the context ends, when it is interrupted.
+    it continues until the context ends, when it is interrupted.
     """
     whole = ("stress", "--target", "null:", "--records", "1", "--warmup", "0", *arguments, "--no-open", "--out", folder)
     command = [sys.executable, "-m", "sensorbench", *map(str, whole)]
@@ -380,7 +380,7 @@ def test_the_clients_processor_time_is_not_that_of_servers_which_it_started() ->
 
 
 class FakeRun:
-    """A run that has its rate set, and is told things."""
+    """A run that has its rate set and takes annotations."""
 
     def __init__(self) -> None:
         self.rates: list[float] = []

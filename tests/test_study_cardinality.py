@@ -30,7 +30,7 @@ BROKE, TOTAL, CHURN = "Where databases broke", "As many readings in all", "As ma
 
 
 def few_levels(series_and_epochs: Mapping[int, int], family: str = "total") -> Study:
-    """The study with levels of so many series, each with so many readings of each."""
+    """The study with levels of this many series, each with this many readings of each."""
     study = STUDIES[NAME]
     shipped = study.file.parts[f"{family}_1000"]
     drawn = study.file.parameter_sources["hosts_1"]
@@ -67,7 +67,7 @@ def sections_of(out: Path) -> dict[str, dict[str, Any]]:
 
 
 def refusing(monkeypatch: pytest.MonkeyPatch, variant_id: str, series: int, message: str) -> list[tuple[str, int]]:
-    """Has the database of a variant refuse data of so many series and more; what was loaded is in the list."""
+    """Has the database of a variant refuse data of this many series and more; what was loaded is in the list."""
     loaded: list[tuple[str, int]] = []
     real = measure.load_variant
 

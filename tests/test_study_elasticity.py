@@ -186,7 +186,7 @@ def test_one_work_of_each_is_no_repetition() -> None:
 
 
 def requests_before(count: float) -> NodeLoad:
-    """A node that served so many requests before the change."""
+    """A node that served this many requests before the change."""
     return NodeLoad(requests=AroundChange(before=count, during=0.0, after=0.0), cpus=None)
 
 

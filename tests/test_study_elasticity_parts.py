@@ -125,7 +125,7 @@ def test_the_study_goes_on_where_it_was_cut_short(cli: Cli, lab_home: Path, tmp_
     assert parts_left(out) == BEGUN.parts
     other = cli("study", "run", "elasticity", "--scale", "0.5", "--resume", "--out", out, "--no-open")
     assert other.exit_code == 2
-    assert "was begun with other scale; leave them out to go on" in " ".join(other.err.split())
+    assert "was begun with other scale; leave them out to continue" in " ".join(other.err.split())
 
     done = cli("study", "run", "elasticity", "--resume", "--out", out, "--no-open", "--json")
     assert done.exit_code == 0, done.err
@@ -154,4 +154,4 @@ def test_the_study_goes_on_where_it_was_cut_short(cli: Cli, lab_home: Path, tmp_
 def test_what_was_not_begun_is_not_gone_on_with(cli: Cli, tmp_path: Path) -> None:
     ended = cli("study", "run", "elasticity", "--resume", "--out", tmp_path / "none", "--no-open")
     assert ended.exit_code == 2
-    assert "holds no parts of this study to go on with" in " ".join(ended.err.split())
+    assert "holds no parts of this study to continue" in " ".join(ended.err.split())

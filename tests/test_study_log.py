@@ -39,7 +39,7 @@ def test_ranges_of_any_log_have_the_shares_of_the_study_and_say_so() -> None:
             counted = workbench.execute(
                 "SELECT count(*) FILTER (value > ? AND value < ?) / count(*) FROM log", [low, high]
             ).fetchall()
-            assert counted[0][0] == instance.share, "the share told is the one that is there"
+            assert counted[0][0] == instance.share, "the share reported is the one that is there"
     assert operations.operation["count_range"].instances == "ranges", "what is not asked is not taken apart"
     assert mix_of_instances({"look_up": 20, "fetch_range": 2}, operations) == {
         "look_up": 20,
@@ -206,7 +206,7 @@ def _measured(out: Path) -> dict[str, int]:
 
 
 class Memory(NamedTuple):
-    """What psutil tells of the memory."""
+    """What psutil reports about the memory."""
 
     total: int
     available: int

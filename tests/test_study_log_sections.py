@@ -30,7 +30,7 @@ def test_ratings_go_by_the_ratio_to_the_best(ratio: float, word: str) -> None:
 
 
 def of_variants(times_s: dict[str, float], size: str = "4GB", failing: str = "") -> tuple[Evidence, ComparisonSummary]:
-    """Evidence and summary of variants each of which takes so long for everything."""
+    """Evidence and summary of variants each of which takes this long for everything."""
     loads = {
         id_of(name): {"load_s": time, "settle_s": 0.0, "size": {"total_bytes": time * 1e9}} for name, time in times_s.items()
     }

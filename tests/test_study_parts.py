@@ -542,7 +542,7 @@ def test_a_number_of_requests_replaces_a_length(cli: Cli, tmp_path: Path) -> Non
         (("small-parts", "--rate", "0"), "--rate 0: expected a number of operations per second, above 0"),
         (("small-parts", "--arrival", "poisson"), "--arrival poisson: give the rate of arrivals with --rate"),
         (("small-parts", "--arrival", "late", "--rate", "5"), "--arrival late: expected one of constant, poisson"),
-        (("small-parts", "--resume", "--part", "read", "--part", "write"), "holds no results of these parts to go on with"),
+        (("small-parts", "--resume", "--part", "read", "--part", "write"), "holds no results of these parts to continue"),
     ],
 )
 def test_wishes_that_cannot_be_met_are_refused(cli: Cli, tmp_path: Path, arguments: tuple[str, ...], problem: str) -> None:
@@ -635,7 +635,7 @@ def test_an_interrupted_series_says_so_itself(cli: Cli, tmp_path: Path, monkeypa
     monkeypatch.setattr("sensorbench.app.study._run_part", interrupted)
     ended = cli("study", "run", "small-parts", "--target", "sqlite", *TINY, "--out", out)
     assert ended.exit_code == 130
-    assert f"interrupted; what was measured until then is in {out}; --resume goes on" in ended.err
+    assert f"interrupted; what was measured until then is in {out}; --resume continues" in ended.err
     assert (read_series(out).status, summary_of(out)["status"], list(summary_of(out)["result"]["parts"])) == (
         "interrupted", "interrupted", ["read"],
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Pictures of studies: fronts that tell what is surely dominated, and effects of factors."""
+"""Pictures of studies: fronts that show what is significantly dominated, and effects of factors."""
 
 import json
 from typing import Any

@@ -201,7 +201,7 @@ LIKE = "an operation with the statements of another says nothing else, and the o
         ('readings = "${batch}"', "readings = 0", "line 55, operation.append_readings.readings: 0: expected a whole number above zero"),
         ('own = { sensor = ":sensor" }', 'own = { senso = ":sensor" }', "line 44, operation.get_range[0].for_each.list.own: there is no column 'senso'; expected one of sensor, row"),
         ('own = { sensor = ":sensor" }', 'own = { sensor = ":senso" }', "line 44, operation.get_range[0].for_each.list.own.sensor: ':senso': expected one of :site, :zone, :sensor, :from, :to"),
-        ('own = { sensor = ":sensor" }', 'own = { sensor = ":zone" }', "line 35, operation.get_range[0].for_each: what is listed must have the start of a stretch, a timestamp, and the columns that tell its own rows"),
+        ('own = { sensor = ":sensor" }', 'own = { sensor = ":zone" }', "line 35, operation.get_range[0].for_each: what is listed must have the start of a stretch, a timestamp, and the columns that distinguish its own rows"),
         ('start = "row"\n', 'start = "rows"\n', "line 43, operation.get_range[0].for_each.list.start: there is no column 'rows'; expected one of sensor, row"),
         ('start = "row"\n', 'start = "sensor"\n', "line 35, operation.get_range[0].for_each: what is listed must have the start of a stretch, a timestamp"),
         ('once = [":zone", ":sensor", ":row"]', 'once = [":zone", ":rows"]', "line 59, operation.append_readings.also.once: there is no parameter :rows, neither of the operation nor derived"),
@@ -540,7 +540,7 @@ WRITTEN = 900
 
 
 def readings(count: int, changed: dict[int, float] | None = None) -> pa.Table:
-    """So many readings of the first sensor after those of the dataset, some with other values than usual."""
+    """This many readings of the first sensor after those of the dataset, some with other values than usual."""
     times = [FIRST + timedelta(seconds=READINGS + number) for number in range(count)]
     values = [(changed or {}).get(number, 20.0 + number % 7) for number in range(count)]
     columns = {"site": [0] * count, "zone": [0] * count, "sensor": ["sensor_000"] * count, "time": times, "value": values}

@@ -159,7 +159,7 @@ def test_samplers_are_those_that_the_values_were_drawn_by(experiment: tuple[Path
     (by_id,) = sources["select_items"]
     assert (by_id.choice, by_id.values, by_id.of) == ("zipfian", ITEMS, "items.id")
     assert by_id.exponent == pytest.approx(0.9, abs=0.05)
-    # The end of a range is always so much more than its beginning.
+    # The end of a range is always this much more than its beginning.
     (in_range,) = sources["select_items_2"]
     assert (in_range.parameters, in_range.choice) == (["p1", "p2"], "uniform")
     (by_code,) = sources["select_customers"]

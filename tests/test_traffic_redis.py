@@ -103,7 +103,7 @@ def test_options_stay_in_the_template(words: str, template: str, values: tuple[s
         ("redis-resp", "*1\r\n$4\r\nPING\r\n", ": byte 0: expected a line #TS:SECONDS"),
         ("redis-resp", "#TS:1\r\n*1\r\n:4\r\nPING\r\n", ": byte 11: expected $ and a number"),
         ("redis-resp", "#TS:soon\r\n", ": byte 0: '#TS:soon' is not a time"),
-        ("redis-resp", "#TS:1\r\nREDIS0010", ": byte 7: 'REDIS0010' begins no request"),
+        ("redis-resp", "#TS:1\r\nREDIS0010", ": byte 7: 'REDIS0010' is not the beginning of a request"),
     ],
 )
 def test_what_is_none_is_named_with_its_place(cli: Cli, tmp_path: Path, form: str, text: str, said: str) -> None:

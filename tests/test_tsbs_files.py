@@ -72,7 +72,7 @@ def test_both_forms_say_the_same(tmp_path: Path, content: str | bytes) -> None:
         (PAIRS.replace("sa-east-1,", "mars,"), 5, "region=mars; expected one of us-east-1"),
         (PAIRS.replace(f"tags,{HOST_1}\n", ""), 6, "expected tags,hostname"),
         (PAIRS.replace(f"tags,{HOST_0}\n", 2 * f"tags,{HOST_0}\n"), 5, "the line before has its tags"),
-        (PAIRS + f"tags,{HOST_0}\n", 9, "the file ends behind the tags"),
+        (PAIRS + f"tags,{HOST_0}\n", 9, "the file ends after the tags"),
         (PAIRS.replace(f"{NS},20", f"{NS + 1},20"), 7, "whole microseconds"),
         (
             PAIRS + f"tags,{HOST_1.replace('rack=70', 'rack=71')}\ncpu,{NS},1,2,3,4,5,6,7,8,9,10\n",

@@ -117,7 +117,7 @@ def test_parameters_that_make_no_sense_are_refused(dataset: str, names: str) -> 
 
 
 def _of_feature(feature: str) -> list[list[float | None]]:
-    """The values of each sensor of a grid of so many rows, in the order of time."""
+    """The values of each sensor of a grid of this many rows, in the order of time."""
     with open_dataset(f"tsm-features:{feature},duration=5h").connect() as connection:
         return [
             list(of)

@@ -103,7 +103,7 @@ def test_ctrl_c_leaves_what_was_measured_and_resume_goes_on(cli: Cli, tmp_path: 
     process.send_signal(signal.SIGINT)
     _, told = process.communicate()
     assert process.returncode == 130, told
-    assert "--resume goes on" in told
+    assert "--resume continues" in told
     assert cli("report", out, "--no-open", "--json").json["status"] == "interrupted"
     first = read_tune(out).trials[0]
     ended = cli(*arguments, "--resume")
@@ -175,7 +175,7 @@ def test_a_bad_configuration_of_postgresql_is_mended(cli: Cli, lab_home: Path, t
         ),
         (("--target", "sqlite", "--goal", "load", "--space", "none.toml"), "none.toml: no such file"),
         (("--target", "sqlite", "--goal", "load", "--budget", "5"), "--budget '5': expected a length of time"),
-        (("--target", "sqlite", "--goal", "load", "--resume"), "holds no results to go on with"),
+        (("--target", "sqlite", "--goal", "load", "--resume"), "holds no results to continue"),
     ],
 )
 def test_wrong_usage_says_what_was_expected(cli: Cli, tmp_path: Path, arguments: tuple[str, ...], expected: str) -> None:

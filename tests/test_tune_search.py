@@ -266,7 +266,7 @@ def test_a_search_that_was_cut_short_goes_on_as_it_would_have(
         return figure(at, before)
 
     whole = carry_out(figure, start=START, out="whole")
-    with pytest.raises(InterruptedRunError, match="--resume goes on"):
+    with pytest.raises(InterruptedRunError, match="--resume continues"):
         carry_out(cut, start=START, out="cut")
     before = summarise_tune(read_tune(tmp_path / "cut"))
     assert (before.status, before.result.verdict, len(before.result.trials)) == ("interrupted", None, min(cut_after, 15))
@@ -302,7 +302,7 @@ def test_hosts_are_those_of_all_measurements_and_no_others_go_on_with_them(
         return 1.0
 
     # That is not an interruption by the user.
-    with pytest.raises(LostHostError, match=r"host local-2: it did not answer for 30 s; .*--resume goes on") as lost:
+    with pytest.raises(LostHostError, match=r"host local-2: it did not answer for 30 s; .*--resume continues") as lost:
         carry_out(figure, hosts=hosts("local:2"))
     assert lost.value.exit_code == 1
     assert placement._connected == {}

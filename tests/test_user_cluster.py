@@ -87,7 +87,7 @@ def test_a_parameter_that_no_entry_sets_is_refused(tmp_path: Path) -> None:
         (HEAD + WAY + 'set = ["set", "{value}"]\n' + NODE, "expected either file, or set"),
         (HEAD + '[[parameters]]\nset = ["set", "{name}", "{value}"]\n' + NODE, "expected either get or unset"),
         (HEAD + '[[parameters]]\nset = ["set", "{name}"]\nunset = ["u"]\n' + NODE, "set must have the word {value}"),
-        (HEAD + WAY + NODE + NODE, "127.0.0.1:1 is there twice"),
+        (HEAD + WAY + NODE + NODE, "127.0.0.1:1 appears twice"),
         ('back_within = "soon"\n' + HEAD + WAY + NODE, "line 1, back_within: .*expected a length of time"),
     ],
 )

@@ -1,4 +1,4 @@
-"""The live page: what it is sent while a load goes on, the same of a run on disk, who may read it, and the page in a real browser."""
+"""The live page: what it is sent during a load, the same of a run on disk, who may read it, and the page in a real browser."""
 
 import http.client
 import json
@@ -143,7 +143,7 @@ def test_live_figures_are_those_of_the_results(followed: tuple[Path, Followed]) 
     assert totals is not None
     counted = sum(report["counts"]["ok"] for phase in totals.phases for report in phase.operations.values())
     assert sum(row["ok"] for row in rows_of(live, "intervals", "runs/001")) == counted > 0
-    assert len([event for event in of_kind(live, "progress") if event["run"] == "runs/001"]) > 1, "it comes while the run goes on"
+    assert len([event for event in of_kind(live, "progress") if event["run"] == "runs/001"]) > 1, "it comes during the run"
     assert {row["process"] for row in rows_of(live, "cpu", "runs/001")} == {"client"}
     with replayed(folder, 0) as address:
         again = events_at(int(address.rstrip("/").rpartition(":")[2]))

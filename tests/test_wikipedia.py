@@ -92,7 +92,7 @@ def test_several_files_of_several_streams_are_read_one_after_the_other(cli: Cli,
     streams = [whole[start : start + 700] for start in range(0, len(whole), 700)]
     (tmp_path / "multistream").write_bytes(b"".join(map(compress, streams)))
     (tmp_path / "other").write_bytes(compress(dump([page(30), page(31)]).replace("elwiki", "enwiki").encode()))
-    # A dump tells what it is by itself.
+    # A dump says what it is by itself.
     ended = cli("data", "import", tmp_path / "multistream", tmp_path / "other", "--out", tmp_path / "out", "--json")
     assert counts(ended.json) == {"pages": 32, "articles": 32}
     assert rows(tmp_path / "out", "SELECT wiki, page_id FROM articles WHERE id >= 30 ORDER BY id") == [
@@ -138,10 +138,10 @@ ENTITIES = '<!DOCTYPE m [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;"><!ENTITY
         (b"", "the file is empty"),
         (b"<feed><entry/></feed>", "the first element is <feed>, not <mediawiki>"),
         ((ENTITIES + dump([page(1, "&b;&c;")])).encode(), "line 1 of the XML: a document type is declared"),
-        (dump([page(1).replace("earth", "&undefined;")]).encode(), "no XML that can be read: undefined entity"),
+        (dump([page(1).replace("earth", "&undefined;")]).encode(), "not valid XML: undefined entity"),
         (dump([page(1).replace("<id>1<", "<id>one<")]).encode(), "line 5 of the XML: <id> is 'one', not a whole number"),
-        (dump([page(1)]).replace("</page>", "</pge>").encode(), "no XML that can be read: mismatched tag"),
-        (dump([page(1)]).encode() + b"more", "no XML that can be read"),
+        (dump([page(1)]).replace("</page>", "</pge>").encode(), "not valid XML: mismatched tag"),
+        (dump([page(1)]).encode() + b"more", "not valid XML"),
         (dump([page(1, namespace=1)]).encode(), "the files hold no article at all (1 pages)"),
         (dump([page(1, "", attributes="bytes='9'")]).encode(), "dumps whose name has `stub` hold no texts"),
         (bz2.compress(bytes(1000))[:30] + b"damaged" * 10, "the compressed data are damaged"),

@@ -49,7 +49,7 @@ def test_all_rows_come_in_their_order_in_batches_of_so_many(lengths: tuple[int, 
 
 
 class SlowLoad:
-    """A load that takes so long, and may fail. Each sent one request again."""
+    """A load that takes this long, and may fail. Each sent one request again."""
 
     def __init__(self, rows: int, length_s: float, error: Exception | None) -> None:
         self.rows, self._length_s, self._error = rows, length_s, error
@@ -69,7 +69,7 @@ class SlowLoad:
 
 
 class SlowTarget:
-    """Takes batches in, each for so long; the one with number `fails` fails. Several of them share what came in."""
+    """Takes batches in, each for this long; the one with number `fails` fails. Several of them share what came in."""
 
     _lock = threading.Lock()
 
@@ -357,7 +357,7 @@ def run_experiment(cli: Cli, folder: Path, target: str, schema: str, *sweeps: st
 
 
 def batches_of(load: dict[str, Any], rows: int) -> int:
-    """How many batches of so many rows the tables of a load have."""
+    """How many batches of this many rows the tables of a load have."""
     return sum(math.ceil(table["rows"] / rows) for table in load["tables"])
 
 

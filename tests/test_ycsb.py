@@ -48,7 +48,7 @@ def properties(tmp_path: Path, text: str, *options: str) -> Properties:
         ("a=1\r\nb=2\rc=3", {"a": "1", "b": "2", "c": "3"}),
         ("a=1\na=2", {"a": "2"}),
         ("a==1", {"a": "=1"}),
-        ("a=1\\\n# goes on", {"a": "1# goes on"}),
+        ("a=1\\\n# continues", {"a": "1# continues"}),
         ("a=\xe4", {"a": "\xe4"}),
         ("a=1\\", {"a": "1"}),
     ],
@@ -170,7 +170,7 @@ def test_a_field_is_known_by_its_own_name(prefix: str) -> None:
     assert [list(operation_of(operation).parameters) for operation in writes] == [["ycsb_key", field] for field in fields] * 2
 
 
-# YCSB's core workloads (workloads/workloada to workloadf), by what tells them apart.
+# YCSB's core workloads (workloads/workloada to workloadf), by what distinguishes them.
 CORE = {
     "a": ({"READ": 0.5, "UPDATE": 0.5}, "zipfian"),
     "b": ({"READ": 0.95, "UPDATE": 0.05}, "zipfian"),
@@ -493,7 +493,7 @@ def count_at(target: str) -> int:
 
 def carry_out_in_turn(target: str, folder: Path) -> None:
     """Loads the records and carries out all core workloads, and counts in between what is there."""
-    # With A all fields are written, with F one of them; with B one is read. What D adds, E goes on behind.
+    # With A all fields are written, with F one of them; with B one is read. What D adds, E continues after.
     more = {
         "a": ["writeallfields=true"],
         "b": ["readallfields=false"],
@@ -564,7 +564,7 @@ def test_core_workloads_leave_the_same_records_everywhere(
     found = answers_at(target, keys)
     assert [found["read"], found["read_field3"]] == [of_sqlite["read"], of_sqlite["read_field3"]]
     if target.startswith("cassandra:"):
-        # Its scans go on in the order of tokens.
+        # Its scans continue in the order of tokens.
         assert all(answer.rows <= most for answer, most in zip(found["scan"], limits(keys), strict=True))
         assert sum(answer.rows for answer in found["scan"]) > 0.9 * sum(limits(keys))
         return

@@ -141,7 +141,7 @@ def rate_of_a_tool(
 
 
 def require_all(target: _engine.Target, table: str, rows: int) -> None:
-    """Raises RuntimeError when a table does not hold so many rows."""
+    """Raises RuntimeError when a table does not hold this many rows."""
     found = target.count(table)
     if found != rows:
         raise RuntimeError(f"{target.url}: {found} rows are in {table}, {rows} were loaded")

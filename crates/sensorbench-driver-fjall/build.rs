@@ -1,4 +1,4 @@
-//! Tells the driver which version of fjall is built in, as Cargo.lock has it: fjall itself does not tell.
+//! Passes the version of fjall in Cargo.lock to the driver: fjall itself does not report it.
 
 use std::path::Path;
 

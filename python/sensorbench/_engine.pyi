@@ -144,7 +144,7 @@ class Target:
 
 @final
 class Load:
-    """A load that goes on."""
+    """A load in progress."""
 
     def wait(self, timeout_s: float) -> bool:
         """Waits until it is over, but not longer; True when it is over."""
@@ -161,7 +161,7 @@ class Load:
 
 @final
 class Run:
-    """A run that goes on: a handle to look at it, steer it and stop it."""
+    """A run in progress: a handle to look at it, steer it and stop it."""
 
     def wait(self, timeout_s: float) -> bool:
         """Waits until it is over, but not longer; True when it is over."""
@@ -208,7 +208,7 @@ class Prepared:
 
 @final
 class Freshness:
-    """Markers that are written and watched beside whatever else goes on."""
+    """Markers that are written and watched beside whatever else continues."""
 
     def now_ns(self) -> int:
         """Time on the clock of the markers. Raises UsageError when they are over."""
@@ -251,7 +251,7 @@ class Generator:
         """How many parts there are."""
 
     def rows(self, threads: int, first: int = 0, end: int | None = None) -> pa.RecordBatchReader:
-        """The rows of the parts from `first` until before `end`, of all if not given, a batch a part; so many are made at a time."""
+        """The rows of the parts from `first` until before `end`, of all if not given, a batch a part; this many are made at a time."""
 
 def databases() -> str:
     """The databases that are built in: name, dialect, summary, embedded, in_memory, many_processes, relational, bulk_load, replays (JSON)."""
@@ -260,13 +260,13 @@ def check_schema(name: str, schema: str) -> None:
     """Raises SchemaError when a database cannot use a schema."""
 
 def no_op_schema(name: str) -> str | None:
-    """A schema with an operation that does as little as this database can, or None when only a server can tell."""
+    """A schema with an operation that does as little as this database can, or None when only a server knows."""
 
 def generate_building(series: str, seed: int, start_us: int, minutes: int) -> Generator:
     """Measurements of a building's sensors, minute by minute: site, zone, sensor, time, value."""
 
 def generate_fitted(series: str, seed: int, start_us: int, end_us: int, copies: int) -> Generator:
-    """Measurements of sensors like fitted ones, each so many times."""
+    """Measurements of sensors like fitted ones, each this many times."""
 
 def generate_machine_log(plan: str, seed: int) -> Generator:
     """The log of machines, in the order of its records: machine, sensor, begin_time, end_time, value."""
@@ -298,7 +298,7 @@ def batch_rows(rows: pa.RecordBatchReader, batching: str) -> pa.RecordBatchReade
     """Rows as byte-array batches, one for rows of one group and stretch of time that follow one another."""
 
 def batch_cost(rows: pa.RecordBatchReader, encoding: str, batch: int) -> str:
-    """What readings (time, value) in batches of so many cost: readings, bytes, encode_ns and decode_ns a reading (JSON)."""
+    """What readings (time, value) in batches of this many cost: readings, bytes, encode_ns and decode_ns a reading (JSON)."""
 
 def digest(rows: pa.RecordBatchReader, operation: str) -> tuple[int, int, bool | None, list[float]]:
     """Of an answer: number of rows, hash, whether they are in order, values of computed columns."""

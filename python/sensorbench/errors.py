@@ -36,7 +36,7 @@ def message_of(error: Exception) -> str:
 
 
 def problem_text(problem: "ErrorDetails") -> str:
-    """What pydantic says of a value. What a check of ours said is told as it stands, without pydantic's "Value error, " before it."""
+    """What pydantic says of a value. What a check of ours said is reported as it stands, without pydantic's "Value error, " before it."""
     return str(problem["ctx"]["error"]) if problem["type"] == "value_error" else problem["msg"]
 
 

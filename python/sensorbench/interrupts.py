@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: they end what goes on, but never in the middle of what must be done as a whole.
+"""Ctrl-C and SIGTERM: they end what is running, but never in the middle of what must be done as a whole.
 
 `held_back` delays an interruption until its context ends. Within it, `let_through` has one come at once again, for work that may take
 long, and `check` asks for it. Signals come to the main thread alone; in other threads nothing of this has an effect.
@@ -58,7 +58,7 @@ def count() -> int:
 
 
 def has_come_since(before: int) -> bool:
-    """Whether an interruption has come since there were so many (`count`), be it held back."""
+    """Whether an interruption has come since there were this many (`count`), be it held back."""
     return _STATE.is_pending or _STATE.raised > before
 
 

@@ -81,7 +81,7 @@ def check_site_is_free(folder: Path, *, replace: bool) -> None:
     if not folder.is_dir() or _kind_of(folder / SITE_FILE) != SITE_KIND:
         raise UsageError(f"{folder}: sensorbench did not write this and does not overwrite it; name another folder with --out")
     if not replace:
-        raise UsageError(f"{folder}: a site is there; write it anew with --replace, or name another folder with --out")
+        raise UsageError(f"{folder}: a site is there already; overwrite it with --replace, or name another folder with --out")
 
 
 def is_summary_of(folder: Path, kind: str) -> bool:
@@ -97,7 +97,9 @@ def remove_results(folder: Path) -> None:
         return
     foreign = _foreign_in(folder)
     if foreign is not None:
-        raise UsageError(f"{foreign}: sensorbench did not write it, and {folder} has to be removed to go on; move it elsewhere")
+        raise UsageError(
+            f"{foreign}: sensorbench did not write it, and {folder} has to be removed to continue; move it elsewhere"
+        )
     shutil.rmtree(folder)
 
 

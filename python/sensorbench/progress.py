@@ -48,7 +48,7 @@ class Task:
 
 
 class ProgressReporter:
-    """Tells people what is going on."""
+    """Reports progress."""
 
     def __init__(self, *, quiet: bool = False) -> None:
         self.console = error_console()
@@ -67,7 +67,7 @@ class ProgressReporter:
 
     @contextmanager
     def task(self, name: str, total: float | None = None) -> Iterator[Task]:
-        """Tells about one piece of work while it goes on."""
+        """Reports the progress of one piece of work."""
         # Steps that are logged would be printed into a bar.
         if not self.console.is_terminal or self.console.quiet or TERMINAL.verbose:
             yield Task(name, total, self.console, None)

@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Every {
-    /// So many microseconds.
+    /// This many microseconds.
     Microseconds(i64),
-    /// So many months of the calendar.
+    /// This many months of the calendar.
     Months(u32),
 }
 

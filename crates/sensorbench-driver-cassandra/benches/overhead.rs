@@ -41,7 +41,7 @@ fn rows(parts: impl Iterator<Item = i64> + Clone) -> RecordBatch {
     .unwrap()
 }
 
-/// Rows from the first one of a partition on, so many.
+/// Rows from the first one of a partition on, this many.
 fn schema(rows_an_answer: i64) -> Schema {
     serde_json::from_value(json!({
         "create": {"statements": ["CREATE TABLE t (part bigint, id bigint, value double, PRIMARY KEY (part, id))"]},

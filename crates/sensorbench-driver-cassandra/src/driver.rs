@@ -25,7 +25,7 @@ use crate::target::Target;
 use crate::written::check_writes;
 use crate::{copy_file, errors, load, nodetool, sstables};
 
-/// Compactions are done when nothing was seen of them for so long: the next may begin when one ends.
+/// Compactions are done when nothing was seen of them for this long: the next may begin when one ends.
 const QUIET_FOR: Duration = Duration::from_millis(1500);
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 

@@ -20,7 +20,7 @@ use crate::{catalogue, errors};
 
 /// The length of a cell that has no value.
 const NO_VALUE: i32 = -1;
-/// Chunks are handed over by so many, because a table whose partitions are rows has very small ones.
+/// Chunks are handed over by this many, because a table whose partitions are rows has very small ones.
 const CHUNKS_AT_A_TIME: usize = 256;
 
 /// Some encoded rows.
@@ -50,7 +50,7 @@ pub struct TableForm {
 /// When a chunk ends.
 #[derive(Clone, Copy)]
 pub struct ChunkLimit {
-    /// After so many bytes.
+    /// After this many bytes.
     pub bytes: usize,
     /// Where another partition begins.
     pub at_partitions: bool,

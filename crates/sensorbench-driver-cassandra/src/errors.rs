@@ -1,4 +1,4 @@
-//! What the library's errors mean, told to whoever reads them.
+//! What the library's errors mean, for whoever reads them.
 
 use std::fmt::Display;
 use std::time::Duration;
@@ -60,7 +60,7 @@ fn attempt_error(server: &str, error: &RequestAttemptError) -> DriverError {
 
 /// A cluster none of whose nodes can be asked.
 fn lost(server: &str, error: &dyn Display) -> DriverError {
-    DriverError::Connection(format!("Cassandra at {server}: the connection was lost: {error}; a node's log may tell why"))
+    DriverError::Connection(format!("Cassandra at {server}: the connection was lost: {error}; a node's log may say why"))
 }
 
 /// A cluster that took no connection.

@@ -9,7 +9,7 @@ use sensorbench_driver::{ConversionError, Literal, calendar};
 use crate::wire::type_name;
 
 const US_PER_MS: i64 = 1000;
-/// A `date` counts its days from so many before 1970.
+/// A `date` counts its days from this many before 1970.
 const DAYS_BEFORE_1970: i64 = 1 << 31;
 
 /// The bytes of a literal that is written as CQL writes it; None for null.

@@ -24,7 +24,7 @@ const BATCH_BYTES: usize = 4096;
 const BATCHES_IN_FLIGHT: usize = 128;
 /// Hand-overs of encoded rows that may wait to be sent.
 const AHEAD: usize = 4;
-/// A batch that did not succeed because nodes are busy or away is sent again so many times, after a pause that doubles: loading
+/// A batch that did not succeed because nodes are busy or away is sent again this many times, after a pause that doubles: loading
 /// is measured by its rate, not by its errors.
 const ATTEMPTS: u32 = 10;
 const FIRST_PAUSE: Duration = Duration::from_millis(50);

@@ -1,4 +1,4 @@
-//! What a cluster tells of itself, node by node: virtual tables by CQL, and what only nodetool knows.
+//! What a cluster reports about itself, node by node: virtual tables by CQL, and what only nodetool knows.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -56,7 +56,7 @@ const SETTINGS: [&str; 32] = [
     "trickle_fsync",
     "write_request_timeout",
 ];
-/// Columns of `thread_pools` that are told, where a pool has done anything.
+/// Columns of `thread_pools` that are reported, if a pool has done anything.
 const POOL_COLUMNS: [&str; 4] = ["active_tasks", "pending_tasks", "blocked_tasks", "completed_tasks"];
 /// Virtual tables of latencies of each table.
 const LATENCIES: [&str; 5] = [
@@ -70,7 +70,7 @@ const MEBIBYTE: f64 = 1_048_576.0;
 /// Compactions that are done, and what they read and wrote. Rows go after a week, so that a count of all would fall.
 const HISTORY: &str =
     "SELECT keyspace_name, bytes_in, bytes_out FROM system.compaction_history WHERE compacted_at >= ? ALLOW FILTERING";
-/// A whole history is read, which may be long: a node is asked again when so many times as long has passed as it took.
+/// A whole history is read, which may be long: a node is asked again when this many times as long has passed as it took.
 const HISTORY_RESTS: u32 = 20;
 /// The nodes' clocks may be behind ours by this.
 const CLOCKS_DIFFER_BY: Duration = Duration::from_secs(3600);
@@ -131,7 +131,7 @@ impl Observed<'_> {
         Ok(tasks)
     }
 
-    /// Bytes of the tables in the namespace on all nodes, with the largest partition of each where nodetool tells. The commit log
+    /// Bytes of the tables in the namespace on all nodes, with the largest partition of each where nodetool reports it. The commit log
     /// belongs to the whole server and is not in it.
     pub async fn size(&self) -> Result<Size, DriverError> {
         let mut size = Size::default();
@@ -178,7 +178,7 @@ impl Observed<'_> {
         let nodes = self.nodes();
         for node in &nodes {
             let whose = if nodes.len() > 1 { format!("{}.", node.address.ip()) } else { String::new() };
-            // A node that is away has nothing to tell; the others have.
+            // A node that is away reports nothing; the others do.
             match self.status_of(node).await {
                 Ok(output) => status.extend(output.into_iter().map(|(name, value)| (format!("{whose}{name}"), value))),
                 Err(error) if nodes.len() == 1 => return Err(error),

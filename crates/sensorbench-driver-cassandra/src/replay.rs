@@ -117,7 +117,7 @@ impl ReplayConnection for RecordedSession {
         Box::pin(async {})
     }
 
-    /// The library makes lost connections anew by itself.
+    /// The library reconnects lost connections by itself.
     fn is_lost(&self) -> bool {
         false
     }

@@ -10,7 +10,7 @@ use crate::prepared::Prepared;
 use crate::schema::OperationStatement;
 use crate::target::Target;
 
-/// Connections of a client thread to each node where the URL does not say how many: one for so many operations in flight. Each
+/// Connections of a client thread to each node where the URL does not say how many: one for this many operations in flight. Each
 /// connection carries thousands of them, but the server reads a connection with one thread.
 const IN_FLIGHT_A_CONNECTION: usize = 64;
 pub const MAX_CONNECTIONS: usize = 4;

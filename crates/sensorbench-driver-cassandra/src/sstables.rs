@@ -63,7 +63,7 @@ struct Loader<'a> {
 }
 
 impl Loader<'_> {
-    /// Waits for the program. What it says itself tells more than that it took no more rows.
+    /// Waits for the program. What it prints says more than that it took no more rows.
     fn end(&self, mut child: Child, fed: Result<(), Feeding>) -> Result<(), DriverError> {
         if let Err(Feeding::Rows(error)) = fed {
             // It may have ended by itself when its input did.

@@ -137,7 +137,7 @@ impl Target {
         self.names_namespace.then_some(self.server.namespace.as_str())
     }
 
-    /// Opens a session with so many connections to each node. Statements find the tables of a keyspace, where one is named.
+    /// Opens a session with this many connections to each node. Statements find the tables of a keyspace, where one is named.
     pub async fn connect(&self, connections: usize, keyspace: Option<&str>) -> Result<Session, DriverError> {
         let connections = NonZeroUsize::new(connections).unwrap_or(NonZeroUsize::MIN);
         let mut builder = SessionBuilder::new()

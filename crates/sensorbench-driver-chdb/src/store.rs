@@ -192,7 +192,7 @@ impl Connection {
         Outcome { result, functions }.checked()
     }
 
-    /// Writes rows behind a statement. They go apart from it: behind the word FORMAT the library looks for the ends of statements in them.
+    /// Writes rows after a statement. They are passed apart from it: after the word FORMAT the library looks for the ends of statements in them.
     pub fn insert(&self, statement: &str, data: &[u8]) -> Result<(), DriverError> {
         let functions = self.raw().functions;
         // SAFETY: as above; the stream is destroyed once, below, after its outcome was taken.
@@ -269,7 +269,7 @@ impl Outcome {
     }
 
     fn bytes(&self) -> &[u8] {
-        // SAFETY: the result has so many bytes as long as it is there.
+        // SAFETY: the result has this many bytes as long as it is there.
         unsafe {
             match (self.functions.result_length)(self.result) {
                 0 => &[],

@@ -18,7 +18,7 @@ use crate::library::DUCKDB;
 const ROWS: i64 = 1_000_000;
 const OPERATIONS: u64 = 20_000;
 
-/// Rows from `id` on, so many.
+/// Rows from `id` on, this many.
 fn schema(rows_an_answer: i64) -> Schema {
     serde_json::from_value(json!({
         "create": {"statements": ["CREATE TABLE t (id BIGINT PRIMARY KEY, value DOUBLE)"]},

@@ -17,7 +17,7 @@ use crate::schema::{check_tables, run};
 use crate::session::Connector;
 use crate::target::{Target, write_marker};
 
-/// What is told of a database.
+/// What is reported about a database.
 const SETTINGS: &str = "SELECT name, value FROM duckdb_settings() \
     WHERE name IN ('checkpoint_threshold', 'fsync_mode', 'memory_limit', 'threads') ORDER BY name";
 /// Our own table is none of the schema's.
@@ -158,7 +158,7 @@ impl Driver for DuckdbDriver {
     }
 }
 
-/// The bytes of each table's blocks, without those of its indexes, of which DuckDB does not tell. Small tables share blocks.
+/// The bytes of each table's blocks, without those of its indexes, which DuckDB does not report. Small tables share blocks.
 fn parts(connection: &Connection) -> Result<BTreeMap<String, u64>, DriverError> {
     let block_bytes = rows(connection, BLOCK_SIZE, &[Type::Integer])?;
     let block_bytes = whole(block_bytes.first().and_then(|row| row.first()));

@@ -23,7 +23,7 @@ pub fn load(
     let appended = append(connection, chunk_rows, table, columns, rows, progress);
     let closed = appended.and_then(|()| connection.query("COMMIT").map(drop).map_err(refused));
     if closed.is_err() {
-        // A commit that failed has rolled back already, and DuckDB then refuses this; what went wrong is told in any case.
+        // A commit that failed has rolled back already, and DuckDB then refuses this; what went wrong is reported in any case.
         let _ = connection.query("ROLLBACK");
     }
     closed

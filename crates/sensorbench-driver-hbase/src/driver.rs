@@ -24,7 +24,7 @@ use crate::wire::Gateway;
 /// Rows of a table with a cell for each reading that are counted at a time, at most.
 const WIDE_PAGE_ROWS: i32 = 100;
 /// Why nobody knows the size of tables.
-const NO_ADMIN: &str = "gateways do not tell; the option admin= names who does";
+const NO_ADMIN: &str = "gateways do not report it; the option admin= names who does";
 
 pub struct HbaseDriver {
     target: Target,
@@ -69,7 +69,7 @@ impl HbaseDriver {
 
 impl Driver for HbaseDriver {
     fn describe(&self) -> Result<Description, DriverError> {
-        // A cluster that does not answer is told here, not later.
+        // A cluster that does not answer is reported here, not later.
         self.gateway()?.call(|calls| calls.list_namespaces())?;
         let mut settings = self.settings();
         let Some(admin) = self.admin() else {

@@ -55,7 +55,7 @@ pub fn load(
             scope.spawn(move || {
                 if let Err(error) = write_all(&mut gateway, table_name, receiver, progress) {
                     failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
-                    // Whoever reads is told by a closed channel.
+                    // A closed channel stops the reader.
                     receiver.lock().unwrap_or_else(PoisonError::into_inner).take();
                 }
             });
@@ -193,7 +193,7 @@ impl Filling<'_> {
     }
 }
 
-/// What tells a row from the one before.
+/// What distinguishes a row from the one before.
 #[derive(PartialEq)]
 struct Previous {
     key: Vec<u8>,

@@ -6,7 +6,7 @@ use crate::bindings::{TResult, TScan, TTHBaseServiceSyncClient};
 use crate::wire::Gateway;
 
 /// Gives every page of a scan to `take`. One call answers a scan of less than a page; only a longer one opens a scanner at the gateway,
-/// behind the first page. After an error the scanner is the gateway's to close, which it does when nobody asks for it.
+/// after the first page. After an error the scanner is the gateway's to close, which it does when nobody asks for it.
 pub fn each_page(
     gateway: &mut Gateway,
     table: &[u8],

@@ -1,4 +1,4 @@
-//! Tables in HBase's words: which columns make the row key, which the cells, and what HBase is told of them.
+//! Tables in HBase's words: which columns make the row key, which the cells, and what HBase gets of them.
 
 use sensorbench_dataset::encoding::append_key;
 use sensorbench_dataset::{Every, Type, Value};
@@ -35,7 +35,7 @@ pub struct Table {
     splits: Vec<Vec<Json>>,
 }
 
-/// A time that is kept as so many units since the beginning of a period, which is a column of the row key.
+/// A time that is kept as this many units since the beginning of a period, which is a column of the row key.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Offset {
@@ -259,7 +259,7 @@ impl Table {
         Ok(keys)
     }
 
-    /// What HBase is told of the table.
+    /// What HBase gets about the table.
     pub fn descriptor(&self, namespace: &str, name: &str) -> TTableDescriptor {
         let family = TColumnFamilyDescriptor {
             name: FAMILY.to_vec(),

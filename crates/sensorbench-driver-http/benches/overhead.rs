@@ -31,7 +31,7 @@ const BATCH_ROWS: i64 = 50_000;
 const SENSOR: &str = "a";
 const WRITES: u64 = 2_500;
 const READS: u64 = 1_000;
-/// So many times a repeat alternates between the engine and the loop: what a server does meanwhile meets both.
+/// This many times a repeat alternates between the engine and the loop: what a server does meanwhile meets both.
 const TURNS: usize = 4;
 /// Rows per answer of a read of a range.
 const RANGE: i64 = 100;

@@ -23,7 +23,7 @@ pub const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'_').remove(b'-').remov
 /// How long it may take to connect.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// So many headers have room in the memory of a request's, in which hyper keeps those of the answer afterwards.
+/// This many headers have room in the memory of a request's, in which hyper keeps those of the answer afterwards.
 const HEADERS: usize = 12;
 
 /// Bodies below this size are not worth compressing.

@@ -101,7 +101,7 @@ impl Exchange {
     }
 }
 
-/// Whether one half of a connection can go on because of the other one.
+/// Whether one half of a connection can continue because of the other one.
 #[derive(Default)]
 struct Nudge(AtomicBool);
 
@@ -126,7 +126,7 @@ impl Wake for Nudge {
     }
 }
 
-/// Who is woken when the stream can go on: the one who awaited something last.
+/// Who is woken when the stream can continue: the one who awaited something last.
 #[derive(Clone)]
 struct Waiter(Rc<RefCell<Waker>>);
 

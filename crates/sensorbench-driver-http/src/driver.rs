@@ -133,7 +133,7 @@ impl Driver for HttpDriver {
     }
 }
 
-/// A batch of points is sent when it has so many, or is so large.
+/// A batch of points is sent when it has this many, or is so large.
 const FULL_BATCH: (u64, usize) = (10_000, 4 << 20);
 
 /// Rows as points.

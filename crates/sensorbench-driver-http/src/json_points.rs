@@ -17,7 +17,7 @@ use crate::times::next_ms;
 /// Stands before the two digits of a byte.
 const ESCAPE: char = '/';
 
-/// Appends the points of a row, each with a comma behind it.
+/// Appends the points of a row, each followed by a comma.
 ///
 /// Fails with what a point cannot hold; nothing is then appended.
 pub fn append<'a>(

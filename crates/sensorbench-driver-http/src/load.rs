@@ -32,10 +32,10 @@ pub trait Form: Sync {
         (!reply.status.is_success()).then(|| reply.shown())
     }
 
-    /// How many rows of a refused batch are in all the same; None if the server does not tell.
+    /// How many rows of a refused batch are in all the same; None if the server does not report it.
     fn kept_of_refused(&self, rows: u64, reply: &Reply) -> Option<u64>;
 
-    /// A batch is sent when it has so many rows, or so many bytes, and where a batch of the rows that are handed over ends.
+    /// A batch is sent when it has this many rows, or this many bytes, and where a batch of the rows that are handed over ends.
     fn full_batch(&self) -> (u64, usize);
 
     /// Whether batches must arrive in the order of their rows, one after the other.

@@ -1,4 +1,4 @@
-//! The connections of one thread: so many at most, each for one request at a time.
+//! The connections of one thread: this many at most, each for one request at a time.
 
 use std::cell::RefCell;
 use std::sync::Arc;

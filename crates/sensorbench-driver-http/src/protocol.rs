@@ -106,7 +106,7 @@ pub trait Protocol: Send + Sync {
         (!reply.status.is_success()).then(|| reply.shown())
     }
 
-    /// How many rows of a refused batch are in all the same; None if the server does not tell.
+    /// How many rows of a refused batch are in all the same; None if the server does not report it.
     fn kept_of_refused(&self, rows: u64, reply: &Reply) -> Option<u64>;
 
     /// The request that writes the points of a batch while tables are loaded.

@@ -40,7 +40,7 @@ impl AsyncConnector for Connector {
     }
 }
 
-/// The connections of a client thread with so many operations in flight, all open.
+/// The connections of a client thread with this many operations in flight, all open.
 pub async fn connected(target: &Arc<Target>, concurrency: usize) -> Result<Pool, DriverError> {
     let connections = target.connections.unwrap_or(concurrency.clamp(1, MAX_CONNECTIONS));
     let pool = Pool::new(target.clone(), connections);

@@ -1,4 +1,4 @@
-//! What the library's errors mean, told to whoever reads them.
+//! What the library's errors mean, for whoever reads them.
 
 use mongodb::error::{Error, ErrorKind};
 use sensorbench_driver::{DriverError, SchemaError};
@@ -74,7 +74,7 @@ fn not_reached(server: &str, error: &Error) -> DriverError {
         ErrorKind::ServerSelection { .. } => {
             "check hosts and ports, that the server runs, and tls=, replica_set= and read_preference="
         }
-        _ => "the server's log may tell why",
+        _ => "the server's log may say why",
     };
     DriverError::Connection(format!("the server at {server}: {}; {advice}", describe(error)))
 }

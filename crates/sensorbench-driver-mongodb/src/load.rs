@@ -17,7 +17,7 @@ use crate::documents::{Assembly, Documents, Ready};
 use crate::target::Target;
 use crate::{errors, observe};
 
-/// A batch is sent when it has so many documents, or is so large. The library splits what a server does not take at once.
+/// A batch is sent when it has this many documents, or is so large. The library splits what a server does not take at once.
 const BATCH_DOCUMENTS: usize = 2_000;
 const BATCH_BYTES: usize = 4 << 20;
 /// Batches that may wait to be sent.

@@ -1,4 +1,4 @@
-//! What the server tells about itself: which one it is, settings, sizes, counters.
+//! What the server reports about itself: which one it is, settings, sizes, counters.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ const SECTIONS: [&str; 13] = [
     "wiredTiger",
 ];
 
-/// Which server answers, and how it is set. FerretDB says so itself where it tells which MongoDB it is like.
+/// Which server answers, and how it is set. FerretDB says so itself where it reports which MongoDB it is like.
 pub async fn describe(database: &Database, target: &Target) -> Result<Description, Error> {
     let build = database.run_command(doc! {"buildInfo": 1}).await?;
     let hello = database.run_command(doc! {"hello": 1}).await?;
@@ -68,7 +68,7 @@ pub async fn keeps_nan(database: &Database) -> Result<bool, Error> {
     Ok(!build.contains_key("ferretdbVersion"))
 }
 
-/// What FerretDB keeps the data in: it says so in what it tells at the start.
+/// What FerretDB keeps the data in: it says so in what it reports at the start.
 async fn backend(database: &Database) -> Option<String> {
     let reply = database.client().database("admin").run_command(doc! {"getLog": "startupWarnings"}).await.ok()?;
     let lines = reply.get_array("log").ok()?.iter().filter_map(Bson::as_str);

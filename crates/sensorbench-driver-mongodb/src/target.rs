@@ -52,7 +52,7 @@ impl Target {
         })
     }
 
-    /// A client with so many connections at most, which are opened as they are needed.
+    /// A client with this many connections at most, which are opened as they are needed.
     pub fn client(&self, connections: usize) -> Result<Client, DriverError> {
         let mut options = self.options.clone();
         let connections = connections as u32;

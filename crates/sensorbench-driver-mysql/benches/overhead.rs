@@ -18,7 +18,7 @@ use serde_json::json;
 const MYSQL: MysqlWire = MysqlWire(&Mysql);
 const ROWS: i64 = 1_000_000;
 const ROWS_A_BATCH: i64 = 65_536;
-/// Each repeat is made of so many turns, so that what else goes on at the machine meets both alike.
+/// Each repeat is made of this many turns, so that other load on the machine meets both alike.
 const TURNS: usize = 10;
 const ROWS_A_TURN: i64 = 200_000;
 const MAX_OPERATIONS_A_TURN: i64 = 10_000;
@@ -49,7 +49,7 @@ fn readings(numbers: impl Iterator<Item = i64> + Clone) -> RecordBatch {
     .unwrap()
 }
 
-/// Rows from `id` on, so many.
+/// Rows from `id` on, this many.
 fn schema(rows_an_answer: i64) -> Schema {
     let column = |name: &str, value_type: &str| json!({"name": name, "type": value_type});
     serde_json::from_value(json!({

@@ -1,4 +1,4 @@
-//! MySQL, MariaDB, and databases that speak their protocol. MySQL and MariaDB are two names for one driver, because schema files, studies and reports tell them apart. They speak the same
+//! MySQL, MariaDB, and databases that speak their protocol. MySQL and MariaDB are two names for one driver, because schema files, studies and reports distinguish them. They speak the same
 //! protocol and understand the same schema words; `describe` says which of the two really answers.
 //!
 //! `wire/` has the protocol, the same for all: connections, their pool, LOAD DATA LOCAL, values. What a database words in another way is a

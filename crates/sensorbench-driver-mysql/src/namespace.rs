@@ -1,4 +1,4 @@
-//! sensorbench's own database at the server, with a table that tells it from others.
+//! sensorbench's own database at the server, with a table that distinguishes it from others.
 
 use mysql_async::Conn;
 use mysql_async::prelude::Queryable;

@@ -65,7 +65,7 @@ fn load(driver: &dyn Driver, table: &str, rows: RecordBatch) -> Result<(), Drive
     driver.load(table, Box::new(RecordBatchIterator::new([Ok(rows)], schema)), &Progress::default())
 }
 
-/// Does something with a session of so many connections.
+/// Does something with a session of this many connections.
 fn with_session(driver: &dyn Driver, schema: &Schema, concurrency: usize, work: impl AsyncFnOnce(&dyn AsyncSession)) {
     let Sessions::Asynchronous(connector) = driver.sessions(&schema.operations).unwrap() else {
         panic!("sessions are asynchronous")
@@ -470,7 +470,7 @@ async fn wait_until_nothing_runs(namespace: &str) {
     let start = Instant::now();
     let question = format!("SELECT info FROM information_schema.processlist WHERE db = '{namespace}' AND info IS NOT NULL");
     while !ask(&[&question]).is_empty() {
-        assert!(start.elapsed() < Duration::from_secs(5), "statements go on at the server");
+        assert!(start.elapsed() < Duration::from_secs(5), "statements keep running at the server");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }
@@ -651,7 +651,7 @@ fn a_server_that_restarts_is_survived() {
             assert_eq!(error.kind(), ErrorKind::Connection, "{error}");
             assert!(error.to_string().contains(&format!("127.0.0.1:{port}")), "{error}");
         }
-        assert!(start.elapsed() < Duration::from_secs(5), "told only after {:?}", start.elapsed());
+        assert!(start.elapsed() < Duration::from_secs(5), "reported only after {:?}", start.elapsed());
         let door = Door::open(port);
         while execute(session, ECHO, &[Value::Integer(0)]).await.is_err() {
             assert!(start.elapsed() < Duration::from_secs(10), "the server is not found again");

@@ -49,7 +49,7 @@ impl<'a> Control<'a> {
     }
 
     /// Whether there is a table, or something that can be read like one. What a driver says when there is none differs too much
-    /// to be told from other refusals.
+    /// to be distinguished from other refusals.
     pub fn is_there(&self, table: &str) -> Result<bool, DriverError> {
         self.succeeds(&format!("SELECT * FROM {table} WHERE 1 = 0"))
     }

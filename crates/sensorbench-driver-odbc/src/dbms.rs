@@ -57,7 +57,7 @@ impl Dbms {
         }
     }
 
-    /// A statement that counts what a table holds: until then plans, and the sizes that MariaDB and MySQL tell, are those of an
+    /// A statement that counts what a table holds: until then plans, and the sizes that MariaDB and MySQL report, are those of an
     /// empty table. `table` is a word.
     pub fn statistics(self, table: &str) -> Option<String> {
         match self {
@@ -91,7 +91,7 @@ impl Dbms {
         self != Dbms::Other
     }
 
-    /// Whether these parameters must be bound anew for each row: SQLite's driver takes the length of the first bytes for that of
+    /// Whether these parameters must be bound again for each row: SQLite's driver takes the length of the first bytes for that of
     /// all.
     pub fn binds_each_row(self, forms: impl IntoIterator<Item = Form>) -> bool {
         self == Dbms::Sqlite && forms.into_iter().any(|form| form == Form::Bytes)

@@ -79,7 +79,7 @@ impl Database for OdbcDatabase {
     }
 
     /// The form of every part, the names of tables and columns, and the parameters of every statement; the statements themselves
-    /// only a database can tell.
+    /// only a database knows.
     fn check(&self, schema: &Schema) -> Result<(), DriverError> {
         let parsed = SqlSchema::of(schema)?;
         let names = Names::of("sensorbench");

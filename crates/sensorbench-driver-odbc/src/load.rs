@@ -13,7 +13,7 @@ use crate::odbc::{Buffer, Diagnostics, Statement};
 use crate::round_trip::RoundTripCheck;
 use crate::values::{input, width};
 
-/// So many rows, and the rest of their batch, go into one transaction.
+/// This many rows, and the rest of their batch, go into one transaction.
 const ROWS_A_TRANSACTION: u64 = 100_000;
 
 /// Bytes that the cells of one array take at most; what is longer goes row by row.

@@ -114,7 +114,7 @@ impl Namespace<'_> {
     /// Notes a table that was just created. One that cannot be noted would be in the way for ever, as somebody else's.
     fn note_created(&self, place: usize, table: &str) -> Result<(), DriverError> {
         self.note(TABLE_KIND, place, table).inspect_err(|_| {
-            // The error of the note is told, whether this succeeds or not.
+            // The error of the note is reported, whether this succeeds or not.
             let _ = self.control.run(&format!("DROP TABLE {}", self.control.link.names.table(table)));
         })
     }

@@ -63,7 +63,7 @@ impl OperationStatement {
         }
     }
 
-    /// What a statement of a schema file is refused for is told with its place there; a lost connection has no place.
+    /// What a statement of a schema file is refused for is reported with its place there; a lost connection has no place.
     pub fn with_place(&self, error: DriverError) -> DriverError {
         match error {
             DriverError::Statement(message) if !self.path.is_empty() => SchemaError::at(&self.path, message).into(),

@@ -88,7 +88,7 @@ impl Connected {
         Ok(Self { prepared: prepared.collect::<Result<_, _>>()?, connection })
     }
 
-    /// Prepares a statement anew after an error: MariaDB's driver, asked once more, waits for the rest of an answer that ended
+    /// Prepares a statement again after an error: MariaDB's driver, asked once more, waits for the rest of an answer that ended
     /// with one.
     fn prepare_again(&mut self, operation: usize, pool: &Pool) -> Result<(), DriverError> {
         self.prepared[operation] = Prepared::of(&pool.link, &self.connection, pool.operation_statements[operation].clone())?;

@@ -52,7 +52,7 @@ impl Prepared {
     ) -> Result<(), DriverError> {
         self.bind(link, &value)?;
         let outcome = self.execute(link, rows, watched);
-        // The statement must be usable after any error; one that cannot be closed tells so when it is executed again.
+        // The statement must be usable after any error; one that cannot be closed fails when it is executed again.
         let closed = self.statement.close();
         outcome?;
         closed.map_err(|diagnostics| self.error_of(link, diagnostics))
@@ -192,7 +192,7 @@ fn is_long(described: &Described) -> bool {
     is_long_kind || !(1..=MAX_BOUND).contains(&described.size)
 }
 
-/// Units of its encoding, or bytes, that a value takes at most: drivers tell the size in characters.
+/// Units of its encoding, or bytes, that a value takes at most: drivers report the size in characters.
 fn units(form: Form, described: &Described) -> usize {
     let units_a_character = match form {
         Form::Text(Text::Wide) => 2,

@@ -172,7 +172,7 @@ fn bits<const N: usize>(properties: [bool; N]) -> u32 {
     properties.iter().rev().fold(0, |bits, property| bits << 1 | u32::from(*property))
 }
 
-/// Whether a double needs more decimal digits than 15, as near as can be told quickly.
+/// Whether a double needs more decimal digits than 15, as nearly as can be decided quickly.
 fn has_many_digits(value: f64) -> bool {
     value.to_bits() & 0xff != 0 && (value * 1e9).fract() != 0.0
 }

@@ -65,7 +65,7 @@ fn connector(driver: &dyn Driver, schema: &Schema) -> Box<dyn BlockingConnector>
     }
 }
 
-/// A session whose operations may take so long.
+/// A session whose operations may take this long.
 fn session(connector: &dyn BlockingConnector, limit: Duration) -> Result<Box<dyn BlockingSession>, DriverError> {
     let deadline = Deadline::new(Instant::now(), Arc::new(AtomicBool::new(false)));
     deadline.set(limit.as_nanos() as u64);

@@ -65,7 +65,7 @@ const QUESTDB: Bench = Bench {
 };
 
 impl Bench {
-    /// Rows from `id` on, so many.
+    /// Rows from `id` on, this many.
     fn schema(&self, rows_an_answer: i64) -> Schema {
         serde_json::from_value(json!({
             "create": {"statements": [self.create]},

@@ -13,7 +13,7 @@ use serde_json::json;
 
 const ROWS: i64 = 1_000_000;
 
-/// One shape of load: so many connections, operations in flight, and rows an answer.
+/// One shape of load: this many connections, operations in flight, and rows an answer.
 struct Shape {
     connections: usize,
     in_flight: usize,

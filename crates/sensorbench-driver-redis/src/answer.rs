@@ -8,7 +8,7 @@ use crate::word::{Fields, Word, WordText};
 /// Elements that a row may be made of, and columns that it may have, so that they fit on the stack while it is read.
 pub const MAX_ELEMENTS: usize = 32;
 
-/// How rows are read: each of so many elements, one after the other.
+/// How rows are read: each of this many elements, one after the other.
 #[derive(Clone, Debug)]
 pub struct Answer {
     operation: String,
@@ -120,7 +120,7 @@ fn check_columns(path: &str, operation: &Operation, elements: &[Element]) -> Res
     }
     for (number, element) in elements.iter().enumerate() {
         if element.word.is_ambiguous() {
-            let message = "expected some text between two values, that tells where the first one ends";
+            let message = "expected some text between two values, so that it is known where the first one ends";
             return Err(SchemaError::at(format!("{path}[{number}]"), message));
         }
     }

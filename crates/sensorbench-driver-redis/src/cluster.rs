@@ -96,7 +96,7 @@ impl Topology {
         })
     }
 
-    /// Notes that a slot has another master now; tells its place.
+    /// Notes that a slot has another master now; returns its place.
     pub fn move_slot(&mut self, slot: u16, master: Address) -> usize {
         let place = self.place(master);
         self.slots[usize::from(slot)] = Some(place as u16);

@@ -8,7 +8,7 @@ use crate::resp::{append_command, append_word, make_word};
 use crate::word::{Fields, Template, Word, WordError, WordText};
 
 /// Commands that a schema may use: those that touch only the key that is their second word. Nothing outside the namespace
-/// is ever read or written, and a cluster is told where they belong by that key.
+/// is ever read or written, and a cluster routes them by that key.
 const COMMANDS: &str = "\
     APPEND EXPIRE GET GETRANGE HDEL HEXISTS HGET HGETALL HINCRBY HINCRBYFLOAT HKEYS HLEN HMGET HSET HVALS INCRBY \
     INCRBYFLOAT LINDEX LLEN LPUSH LRANGE RPUSH SADD SCARD SET SETRANGE SISMEMBER SMEMBERS SREM STRLEN TS.ADD TS.GET \
@@ -53,7 +53,7 @@ impl Command {
         Ok(Self { name: packed_name, key, length: (!varies).then_some(parts.len()), parts })
     }
 
-    /// Appends the whole command; tells where its key lies.
+    /// Appends the whole command; returns where its key lies.
     #[inline]
     pub fn append<'v>(
         &self,
@@ -77,7 +77,7 @@ impl Command {
         self.key.append(bytes, value)
     }
 
-    /// Appends the words after the key; tells how many they are.
+    /// Appends the words after the key; returns how many they are.
     #[inline]
     pub fn append_words<'v>(
         &self,

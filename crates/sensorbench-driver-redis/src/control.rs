@@ -147,7 +147,7 @@ impl Masters {
         Ok(all)
     }
 
-    /// A setting of the first master; None when it has none of this name or does not tell.
+    /// A setting of the first master; None when it has none of this name or does not report it.
     pub async fn setting(&mut self, name: &str) -> Option<String> {
         let command = redis::cmd("CONFIG").arg("GET").arg(name).clone();
         let answer: BTreeMap<String, String> = self.masters[0].ask(&command).await.ok()?;

@@ -16,7 +16,7 @@ pub async fn connect(target: &Target, address: &Address) -> Result<MultiplexedCo
     connect_with(target, address, Some(ANSWER_TIMEOUT)).await
 }
 
-/// Connects to one server, which may take so long to answer; as long as it wants if None.
+/// Connects to one server, which may take this long to answer; as long as it wants if None.
 pub async fn connect_with(
     target: &Target,
     address: &Address,

@@ -26,7 +26,7 @@ impl Pool {
         Self { share, idle, with_room: VecDeque::new(), has_room: vec![false; connections], turn: 0 }
     }
 
-    /// Chooses a connection, which then has one operation more. `in_flight` tells how many one has.
+    /// Chooses a connection, which then has one operation more. `in_flight` returns how many one has.
     #[inline]
     pub fn choose(&mut self, in_flight: impl Fn(usize) -> usize) -> usize {
         let chosen = self.idle.pop().unwrap_or_else(|| self.with_room(&in_flight));
@@ -49,7 +49,7 @@ impl Pool {
         self.turn
     }
 
-    /// Notes that operations of a connection have ended, and so many are left.
+    /// Notes that operations of a connection have ended, and how many are left.
     #[inline]
     pub fn note_ended(&mut self, connection: usize, left: usize) {
         if left == 0 {

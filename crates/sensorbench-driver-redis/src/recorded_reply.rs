@@ -3,7 +3,7 @@
 use redis::Value;
 use sensorbench_driver::{Rows, ValueRef};
 
-/// The elements of a reply as rows of so many; nil is not a row.
+/// The elements of a reply as rows of this many; nil is not a row.
 pub fn read(reply: &Value, columns: usize, keeps_answers: bool, rows: &mut Rows) {
     let elements: &[Value] = match reply {
         Value::Nil => &[],

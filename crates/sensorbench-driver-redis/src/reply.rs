@@ -24,7 +24,7 @@ pub enum Reply {
 }
 
 impl ReplyReader {
-    /// Reads on at `at`, which moves behind what was read. Returns None when more bytes are needed. Without `into`, the reply
+    /// Reads on at `at`, which moves past what was read. Returns None when more bytes are needed. Without `into`, the reply
     /// is looked through only.
     #[inline]
     pub fn read(

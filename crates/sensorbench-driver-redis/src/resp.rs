@@ -5,7 +5,7 @@ use std::fmt;
 
 use crate::text::append_integer;
 
-/// Appends the head of a command of so many words.
+/// Appends the head of a command of this many words.
 #[inline]
 pub fn append_command(bytes: &mut Vec<u8>, words: usize) {
     append_head(bytes, b'*', words);
@@ -19,7 +19,7 @@ pub fn append_word(bytes: &mut Vec<u8>, word: &[u8]) {
     bytes.extend_from_slice(b"\r\n");
 }
 
-/// Makes a word of the bytes from `start` on; tells how far that moved them.
+/// Makes a word of the bytes from `start` on; returns how far that moved them.
 #[inline]
 pub fn make_word(bytes: &mut Vec<u8>, start: usize) -> usize {
     let end = bytes.len();
@@ -51,7 +51,7 @@ fn append_head(bytes: &mut Vec<u8>, kind: u8, number: usize) {
 pub enum Item<'a> {
     /// A string, an integer (in its decimal form), or nil.
     Element(Option<&'a [u8]>),
-    /// The head of an array of so many items.
+    /// The head of an array of this many items.
     Array(usize),
     /// An error; alone, it is the whole reply.
     Error(&'a [u8]),
@@ -105,7 +105,7 @@ fn length(digits: &[u8]) -> Result<Option<usize>, Malformed> {
         b'0'..=b'9' => length.checked_mul(10)?.checked_add(usize::from(digit - b'0')),
         _ => None,
     };
-    // Redis itself allows no more than 512 MB, unless told otherwise.
+    // Redis itself allows no more than 512 MB by default.
     let length = digits.iter().try_fold(0, add).filter(|length| !digits.is_empty() && *length < 1 << 40);
     length.map(Some).ok_or(Malformed)
 }

@@ -61,7 +61,7 @@ struct Router {
     runtime: Handle,
     operations: Vec<Prepared>,
     topology: Topology,
-    /// So many of each master, one master after the other.
+    /// This many of each master, one master after the other.
     connections: Vec<Connection>,
     pools: Vec<Pool>,
     connections_a_master: usize,
@@ -120,7 +120,7 @@ impl Router {
         }
     }
 
-    /// Packs an operation's command; tells where its key lies.
+    /// Packs an operation's command; returns where its key lies.
     #[inline]
     fn pack(&mut self, request: &Request) -> Result<Range<usize>, DriverError> {
         let operation = &self.operations[request.operation];

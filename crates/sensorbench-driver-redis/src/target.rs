@@ -17,7 +17,7 @@ use crate::resp::{Item, next_item, packed};
 
 const DEFAULT_PORT: u16 = 6379;
 
-/// What the key of the marker has behind the namespace.
+/// What follows the namespace in the key of the marker.
 pub const MARK_KEY_END: &str = ":mark";
 
 /// How long it may take to connect and log in.

@@ -161,7 +161,7 @@ impl Word {
         }
     }
 
-    /// Whether two values stand side by side, so that nobody could tell where one ends.
+    /// Whether two values stand side by side, so that it is unknown where one ends.
     pub fn is_ambiguous(&self) -> bool {
         let side_by_side = |pair: &[Piece]| matches!(pair, [Piece::Value(_), Piece::Value(_)]);
         matches!(self, Word::Template(template) if template.pieces.windows(2).any(side_by_side))

@@ -287,7 +287,7 @@ fn a_single_node_of_a_cluster_is_not_taken_for_a_server() {
     let url = cluster_url("node").replace("redis+cluster://", "redis://");
     let (hosts, namespace) = url.split_once('?').unwrap();
     let driver = open(&format!("{}?{namespace}", hosts.split(',').next().unwrap()));
-    // Where the key of the mark is elsewhere, the first step tells, else the first operation whose key is.
+    // Where the key of the mark is elsewhere, the first step fails, else the first operation whose key is.
     let error = driver.guard(&owner()).create(&by_id_schema(), "", Intent::Replace).err().unwrap_or_else(|| {
         let client = Client::of(driver.as_ref(), &by_id_schema(), 1);
         let error = (0..100).find_map(|id| client.ask("read", &[Value::Integer(id)]).err()).expect("keys that are elsewhere");

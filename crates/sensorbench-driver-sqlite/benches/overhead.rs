@@ -10,7 +10,7 @@ use serde_json::json;
 const ROWS: i64 = 1_000_000;
 const OPERATIONS: u64 = 500_000;
 
-/// Rows from `id` on, so many.
+/// Rows from `id` on, this many.
 fn schema(rows_an_answer: i64) -> Schema {
     serde_json::from_value(json!({
         "create": {"statements": ["CREATE TABLE t (id INTEGER PRIMARY KEY, value REAL)"]},

@@ -82,7 +82,7 @@ impl<'a> Prepared<'a> {
     }
 }
 
-/// A statement that was interrupted, or that met another connection's lock, is told apart from one that failed.
+/// A statement that was interrupted, or that met another connection's lock, is distinguished from one that failed.
 fn step_error(error: rusqlite::Error) -> DriverError {
     match error.sqlite_error_code() {
         Some(ErrorCode::OperationInterrupted) => DriverError::Timeout,

@@ -22,7 +22,7 @@ pub struct Administration<'a> {
     address: &'a (String, u16),
 }
 
-/// What the cluster tells of itself.
+/// What the cluster reports about itself.
 #[derive(Debug, Default, Deserialize)]
 pub struct Described {
     /// The version of the server.
@@ -62,7 +62,7 @@ impl<'a> Administration<'a> {
         self.ask("status")
     }
 
-    /// What the cluster tells of itself.
+    /// What the cluster reports about itself.
     pub fn describe(&self) -> Result<Described, DriverError> {
         self.ask("describe")
     }

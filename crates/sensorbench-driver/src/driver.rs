@@ -78,11 +78,11 @@ pub trait Database: Sync {
     /// Opens a target. Nothing is created or changed there yet.
     fn open(&self, url: &TargetUrl) -> Result<Box<dyn Driver>, DriverError>;
 
-    /// Refuses a schema that cannot work, as far as can be told without a target.
+    /// Refuses a schema that cannot work, as far as can be known without a target.
     fn check(&self, schema: &Schema) -> Result<(), DriverError>;
 
     /// A schema with one operation that does as little as this database can: what the driver itself costs. None when only
-    /// a server can tell.
+    /// a server knows.
     fn no_op(&self) -> Option<Schema>;
 }
 
@@ -195,9 +195,9 @@ pub struct Size {
     /// Why nobody knows; the total is then 0 and means nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unknown: Option<String>,
-    /// Tables and indexes by name, where the database tells.
+    /// Tables and indexes by name, where the database reports it.
     pub parts: BTreeMap<String, u64>,
-    /// The largest partition of each table, where the database has partitions and tells.
+    /// The largest partition of each table, if the database has partitions and reports them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub largest_partitions: BTreeMap<String, u64>,
 }

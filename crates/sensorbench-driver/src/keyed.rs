@@ -87,7 +87,7 @@ pub struct OperationPlace<'a> {
 pub struct KeyRangeNames<'a> {
     /// Of the first columns of the key.
     pub prefix: &'a [String],
-    /// Of the column behind those: the first value wanted.
+    /// Of the column after those: the first value wanted.
     pub from: Option<&'a str>,
     /// Of the same column: the last value not wanted.
     pub after: Option<&'a str>,
@@ -101,7 +101,7 @@ pub struct KeyRangeNames<'a> {
 pub struct KeyRange {
     /// Of the first columns of the key.
     pub prefix: Vec<usize>,
-    /// Of the column behind those: the first value wanted.
+    /// Of the column after those: the first value wanted.
     pub from: Option<usize>,
     /// Of the same column: the last value not wanted.
     pub after: Option<usize>,

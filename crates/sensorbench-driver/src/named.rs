@@ -1,4 +1,4 @@
-//! Statements with `:named` parameters, written anew with a database's own placeholders.
+//! Statements with `:named` parameters, rewritten with a database's own placeholders.
 
 use crate::{DriverError, Operation, SchemaError};
 
@@ -21,7 +21,7 @@ pub enum Placeholder {
 }
 
 impl Positional {
-    /// Writes the statement of an operation anew. Text between quotes and comments stays as it is, and so does `::`.
+    /// Rewrites the statement of an operation. Text between quotes and comments stays as it is, and so does `::`.
     pub fn of(operation: &Operation, statement: &str, placeholder: Placeholder) -> Result<Self, DriverError> {
         let mut rest = statement;
         let mut positional = Self { text: String::with_capacity(statement.len()), parameters: Vec::new() };

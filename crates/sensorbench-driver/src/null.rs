@@ -15,7 +15,7 @@ use crate::{
     ReplayConnector, ReplayRequest, Request, Rows, Schema, Sessions, Size, TargetUrl, WriteCheck, WriteQuestion, parse_part,
 };
 
-/// The null database. Options: `delay_ms` (each operation takes so long), `stall_at_ms` and `stall_ms` (all operations
+/// The null database. Options: `delay_ms` (each operation takes this long), `stall_at_ms` and `stall_ms` (all operations
 /// that fall into this one span of time are held until its end), `session` (`asynchronous` or `blocking`).
 pub struct NullDatabase;
 
@@ -49,7 +49,7 @@ impl Behaviour {
         Ok(Self { delay: milliseconds("delay_ms")?.unwrap_or_default(), stall, blocking })
     }
 
-    /// How long an operation takes that starts so long after the session did.
+    /// How long an operation takes that starts this long after the session did.
     #[inline]
     fn duration(&self, elapsed: impl FnOnce() -> Duration) -> Duration {
         let Some((from, to)) = self.stall else { return self.delay };

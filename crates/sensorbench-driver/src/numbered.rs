@@ -1,4 +1,4 @@
-//! Templates of traces, written anew for databases whose placeholders have no numbers.
+//! Templates of traces, rewritten for databases whose placeholders have no numbers.
 
 use crate::{DriverError, Literal, Positional};
 

@@ -17,7 +17,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Counts rows that the database has taken in, in one batch that took so long.
+    /// Counts rows that the database has taken in, in one batch that took this long.
     pub fn add_batch(&self, rows: u64, duration: std::time::Duration) {
         self.rows.fetch_add(rows, Ordering::Relaxed);
         self.batches.lock().expect("nothing panics under this lock").record(duration.as_nanos() as u64);

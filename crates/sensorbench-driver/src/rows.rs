@@ -23,7 +23,7 @@ enum Cell {
 }
 
 impl Cell {
-    /// The same cell where its text or bytes lie so much further on.
+    /// The same cell where its text or bytes lie this much further on.
     fn moved(self, offset: u32) -> Self {
         match self {
             Cell::Text { start, end } => Cell::Text { start: start + offset, end: end + offset },

@@ -16,7 +16,7 @@ use crate::recorder::{Batch, Recorder};
 use crate::shared::Shared;
 use crate::slot::{Done, Slot};
 
-/// After so many operations of one slot the others get their turn, even if it never had to wait.
+/// After this many operations of one slot the others get their turn, even if it never had to wait.
 const OPERATIONS_BETWEEN_YIELDS: u32 = 256;
 /// How often deadlines, cancellation and changed rates are looked at.
 const TICK_NS: u64 = 50_000_000;
@@ -113,7 +113,7 @@ impl<C: Clock> Pool<'_, C> {
         }
     }
 
-    /// Why an operation that is not ready must end early, if it must; else the watchman is told how to wake it.
+    /// Why an operation that is not ready must end early, if it must; else the watchman learns how to wake it.
     fn reason_to_give_up(&self, watch: &Watch, context: &mut Context) -> Poll<DriverError> {
         if self.worker.shared.is_cancelled() {
             return Poll::Ready(DriverError::Cancelled);

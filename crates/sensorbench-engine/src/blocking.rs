@@ -10,7 +10,7 @@ use crate::recorder::{Batch, Recorder};
 use crate::shared::Shared;
 use crate::slot::{Done, Slot};
 
-/// A changed rate or a stop is noticed after so long.
+/// A changed rate or a stop is noticed after this long.
 const WAIT_SLICE_NS: u64 = 50_000_000;
 
 /// One thread's share of a run.

@@ -13,7 +13,7 @@ use rustix::time::{
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-/// Tells the time and waits for it. The real one is [`RealClock`]; tests bring a clock that jumps.
+/// Reads the time and waits for it. The real one is [`RealClock`]; tests bring a clock that jumps.
 pub trait Clock: Clone + 'static {
     /// Waits on this clock.
     type Timer: Timer;
@@ -34,7 +34,7 @@ pub trait Timer {
 /// The processor's time stamp counter where the kernel itself keeps time by it, else CLOCK_MONOTONIC.
 ///
 /// Two readings cost some 25 ns less than two of CLOCK_MONOTONIC, which is a third of what an operation costs the engine
-/// at all. The counter's rate is measured against CLOCK_MONOTONIC once a process; [`RealClock::drift`] tells how well it
+/// at all. The counter's rate is measured against CLOCK_MONOTONIC once a process; [`RealClock::drift`] returns how well it
 /// kept.
 #[derive(Clone, Debug)]
 pub struct RealClock {
@@ -104,7 +104,7 @@ impl Reading {
     }
 }
 
-/// The present as std has it, and the same on CLOCK_MONOTONIC in nanoseconds: what std does not tell.
+/// The present as std has it, and the same on CLOCK_MONOTONIC in nanoseconds: what std does not report.
 fn monotonic_now() -> (Instant, u64) {
     let read = || {
         let before = Instant::now();
@@ -206,7 +206,7 @@ impl Timer for RealTimer {
 
 /// Lets the kernel wake this thread as early as it can instead of up to 50 µs later.
 pub fn ask_for_exact_wakeups() {
-    // Not being allowed to is not an error: the schedule lag that a report shows tells what it costs.
+    // Not being allowed to is not an error: the schedule lag in a report shows what it costs.
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
 }
 

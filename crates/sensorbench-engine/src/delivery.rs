@@ -12,7 +12,7 @@ use crate::EngineError;
 pub struct PlannedDelivery {
     /// Which reading a write has.
     pub model: DeliveryModel,
-    /// Numbers of the parameters that a reading which is sent again has anew; none where it is sent as it was.
+    /// Numbers of the parameters that change in a reading which is sent again; none where it is sent as it was.
     #[serde(default)]
     pub renewed: Vec<usize>,
     /// Series that are replaced.
@@ -47,7 +47,7 @@ pub struct ReadyDelivery {
 }
 
 impl ReadyDelivery {
-    /// The delivery of writes with so many parameters, from a stream of its own. Raises an error for numbers that make no delivery.
+    /// The delivery of writes with this many parameters, from a stream of its own. Raises an error for numbers that make no delivery.
     pub fn new(planned: &PlannedDelivery, parameters: usize, random: Stream) -> Result<Self, EngineError> {
         let of_churn = planned.churn.iter().flat_map(|churn| [churn.parameter, churn.time]);
         if let Some(beyond) = planned.renewed.iter().copied().chain(of_churn).find(|parameter| *parameter >= parameters) {

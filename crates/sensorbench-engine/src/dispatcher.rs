@@ -8,7 +8,7 @@ use sensorbench_workload::{Arrivals, Share, Stream};
 use crate::EngineError;
 use crate::plan::{PlannedPhase, nanoseconds};
 
-/// An operation whose intended start lies before the end of its phase may start so much after that end: the engine's own timers are late by
+/// An operation whose intended start lies before the end of its phase may start this much after that end: the engine's own timers are late by
 /// some microseconds, which must not look like a server that cannot keep up.
 const GRACE_NS: u64 = 10_000_000;
 
@@ -114,7 +114,7 @@ impl Phase {
     fn started(&self) -> u64 {
         match &self.loop_kind {
             LoopKind::ClosedLoop(next) => self.share.count_before(next.load(Ordering::Relaxed).min(self.operations)),
-            // Arrivals that a late loop passes over go on behind the last operation.
+            // Arrivals that a late loop passes over continue after the last operation.
             LoopKind::OpenLoop(arrivals) => {
                 self.share.count_before(lock(arrivals).k().min(self.operations)) - self.dropped.load(Ordering::Relaxed)
             }

@@ -51,7 +51,7 @@ impl Timer for FakeTimer {
 }
 
 impl FakeClock {
-    /// Runs a future to its end, moving the clock whenever nothing else can go on.
+    /// Runs a future to its end, moving the clock whenever nothing else can continue.
     pub fn run(&self, future: impl Future<Output = ()> + 'static) {
         let mut executor = LocalPool::new();
         let done = Rc::new(Cell::new(false));
@@ -161,7 +161,7 @@ mod tests {
         let figures = stalled(1);
         assert_eq!(figures.ended(), 20 * RATE);
         assert!(figures.service.quantile(0.999).unwrap() < 100_000, "the service time hides the stall");
-        assert!(figures.response.quantile(0.99).unwrap() > SECOND / 2, "the response time tells of it");
+        assert!(figures.response.quantile(0.99).unwrap() > SECOND / 2, "the response time shows it");
         assert_within_a_hundredth("max", figures.response.max().unwrap(), 1.0);
     }
 }

@@ -65,7 +65,7 @@ pub struct Probed {
 /// Kinds of the plan's operations, which come in turn.
 const WRITE: u64 = 0;
 const READ: u64 = 1;
-/// A stop is noticed after so long.
+/// A stop is noticed after this long.
 const SLICE_NS: u64 = 50_000_000;
 
 /// What those who watch markers share.
@@ -142,7 +142,7 @@ impl Probed {
         self.outcome == Outcome::Ok && self.found_ns.is_none() && now_ns < self.end_ns + markers.within_ns
     }
 
-    /// Takes down a read that returned so many rows.
+    /// Takes down a read that returned this many rows.
     fn read(&mut self, start_ns: u64, end_ns: u64, rows: Result<u64, DriverError>) {
         self.reads += 1;
         match rows {
@@ -237,7 +237,7 @@ fn watch_blocking(markers: &Markers, session: &mut dyn BlockingSession, clock: &
     }
 }
 
-/// Markers that are written and watched beside whatever else goes on.
+/// Markers that are written and watched beside whatever else runs.
 pub struct Freshness {
     markers: Arc<Markers>,
     clock: RealClock,
@@ -378,7 +378,7 @@ mod tests {
     const WRITE_NS: u64 = 3 * MS;
     const MARKERS: u64 = 200;
 
-    /// Acknowledges a write after a while, and shows it so long after that, or before that.
+    /// Acknowledges a write after a while, and shows it this long after that, or before that.
     struct LaggingServer {
         clock: FakeClock,
         lag_ns: fn(u64) -> i64,

@@ -15,7 +15,7 @@ pub struct Merge {
 }
 
 impl Merge {
-    /// Of a run with so many cells (phases × operations).
+    /// Of a run with this many cells (phases × operations).
     pub fn new(cells: usize) -> Self {
         Self { intervals: Vec::new(), totals: vec![Figures::default(); cells], timer_lag: Latencies::default() }
     }

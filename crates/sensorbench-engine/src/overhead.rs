@@ -26,7 +26,7 @@ pub fn rows(ids: impl Iterator<Item = i64> + Clone) -> RecordBatch {
     .expect("columns of one length")
 }
 
-/// So many numbers below `limit`, far apart from one to the next.
+/// This many numbers below `limit`, far apart from one to the next.
 pub fn scattered(operations: u64, limit: i64) -> Vec<i64> {
     (0..operations as i64).map(|k| (k * 7_919) % limit).collect()
 }
@@ -80,8 +80,8 @@ pub fn on_own_thread(work: impl FnOnce() + Send + 'static) -> f64 {
     std::thread::spawn(measure).join().expect("a loop ends")
 }
 
-/// Measures both in alternation and prints the ratio as `name`. Each repeat is made of `turns` turns of so many operations, so that what
-/// else goes on at the machine meets both alike. Both return CPU time in seconds.
+/// Measures both in alternation and prints the ratio as `name`. Each repeat is made of `turns` turns of this many operations, so that what
+/// else runs on the machine meets both alike. Both return CPU time in seconds.
 pub fn compare(name: &str, operations: usize, turns: usize, engine: impl Fn() -> f64, by_hand: impl Fn() -> f64) {
     let mut ratios = Vec::new();
     let (mut engine_ns, mut hand_ns) = (f64::INFINITY, f64::INFINITY);

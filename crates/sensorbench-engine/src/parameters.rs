@@ -58,7 +58,7 @@ impl ParameterTable {
 pub struct ParameterOrigin {
     /// Number of the parameter source.
     pub source: usize,
-    /// What of the parameter source: a column of its table, a column of numbers, or a parameter of the written operation; behind those, if the
+    /// What of the parameter source: a column of its table, a column of numbers, or a parameter of the written operation; after those, if the
     /// parameter source has a span, the beginning and the end of it.
     pub column: usize,
     /// Each of several readings that one operation writes has a row of its own.
@@ -79,7 +79,7 @@ pub struct NumberColumn {
     pub step: i64,
 }
 
-/// A span of time that ends with a write: as long as so many units, at random from `min` to `max`.
+/// A span of time that ends with a write: as long as this many units, at random from `min` to `max`.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Span {
@@ -115,7 +115,7 @@ pub enum SourceValues {
     Written(usize, Option<Span>),
 }
 
-/// Records that are there: so many from the first on, and those that an operation adds.
+/// Records that are there: this many from the first on, and those that an operation adds.
 #[derive(Clone, Debug)]
 pub struct Records {
     /// Number of the first.
@@ -128,7 +128,7 @@ pub struct Records {
     pub grown: Option<GrownBy>,
 }
 
-/// How the operations of a phase are numbered for writes, so that the numbers of phases and repeats never meet: either behind
+/// How the operations of a phase are numbered for writes, so that the numbers of phases and repeats never meet: either after
 /// those of the phases before, or, where it is not known how many operations those have, every `stride`-th from `offset` on.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -173,7 +173,7 @@ struct Numbers {
 const RENEWED: u64 = 1 << 40;
 
 impl PhaseWorkload {
-    /// A phase's workload with so many parameter sources, and for each kind of operation how it delivers its readings.
+    /// A phase's workload with this many parameter sources, and for each kind of operation how it delivers its readings.
     pub fn new(workload: Workload, numbering: &Numbering, deliveries: Vec<Option<ReadyDelivery>>, sources: usize) -> Self {
         let mut phase = Self { stride: numbering.stride, first: Vec::new(), workload, deliveries };
         let used = |source, kind| numbering.before.iter().map(|before| phase.used(source, kind, *before) as i64).sum::<i64>();
@@ -184,7 +184,7 @@ impl PhaseWorkload {
         phase
     }
 
-    /// How many numbers of a parameter source the operations of a kind have used, at the most, after so many operations of all kinds.
+    /// How many numbers of a parameter source the operations of a kind have used, at the most, after this many operations of all kinds.
     fn used(&self, source: usize, kind: usize, operations: u64) -> u64 {
         let Some(of_kind) = &self.deliveries[kind] else { return self.workload.used_numbers(source, kind, operations) };
         let end = of_kind.delivery.end(self.workload.max_of_kind(kind, operations));
@@ -282,7 +282,7 @@ impl Parameters {
         }
     }
 
-    /// The name of a record that was there, or that the operation with the number behind those has added.
+    /// The name of a record that was there, or that the operation with the number after those has added.
     fn record(&self, phase: &PhaseWorkload, records: &Records, chosen: u64) -> Value {
         match (records.grown, chosen.checked_sub(records.present)) {
             (Some(by), Some(added_by)) => self.value(phase, by.operation, by.parameter, added_by, 0),
@@ -318,7 +318,7 @@ mod tests {
     const SERIES: usize = 6;
     const STEP: i64 = 10;
 
-    /// A run's plan: each operation writes so many readings of the next series, every fourth reads what was written.
+    /// A run's plan: each operation writes this many readings of the next series, every fourth reads what was written.
     fn plan(numbering: serde_json::Value, readings: u64) -> ReadyPlan {
         let series = ParameterTable::of_values(vec![(0..SERIES as i64).map(Value::Integer).collect()]);
         let plan: Plan = serde_json::from_value(plan_json(numbering, readings)).unwrap();

@@ -25,7 +25,7 @@ pub struct Plan {
     pub parameter_sources: Vec<PlannedSource>,
     /// Phases of the run, one after the other.
     pub phases: Vec<PlannedPhase>,
-    /// Operations in flight: always so many in a closed loop; the limit in an open one.
+    /// Operations in flight: always this many in a closed loop; the limit in an open one.
     pub concurrency: usize,
     /// Threads that poll asynchronous sessions. Blocking sessions have a thread for each operation in flight.
     #[serde(default = "one")]
@@ -47,7 +47,7 @@ pub struct Plan {
     pub log_every: Option<u64>,
     /// Keep the digest of the answer to every n-th operation.
     pub answers_every: Option<u64>,
-    /// The digests of the answers to so many operations at the beginning are all kept, if any are.
+    /// The digests of the answers to this many operations at the beginning are all kept, if any are.
     #[serde(default)]
     pub answers_whole: u64,
 }
@@ -143,9 +143,9 @@ pub enum PlannedSource {
 pub struct PlannedPhase {
     /// Name, for example `warm_up` or `measure`.
     pub name: String,
-    /// Ends after so many operations.
+    /// Ends after this many operations.
     pub operations: Option<u64>,
-    /// Ends after so many seconds.
+    /// Ends after this many seconds.
     pub duration_s: Option<f64>,
     /// The schedule of operations; a closed loop if not given.
     pub pace: Option<Pace>,

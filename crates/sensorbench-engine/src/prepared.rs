@@ -50,7 +50,7 @@ impl Prepared {
             given_up: given_up.clone(),
         };
         let threads = spawn_all(sessions, recorders.iter().map(start).collect(), &finished)?;
-        let connected = (0..workers).map(|_| is_ready.recv().expect("every worker tells")).collect::<Result<Vec<()>, _>>();
+        let connected = (0..workers).map(|_| is_ready.recv().expect("every worker reports")).collect::<Result<Vec<()>, _>>();
         let run = Run {
             shared,
             clock,

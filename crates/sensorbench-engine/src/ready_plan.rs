@@ -11,14 +11,14 @@ use crate::parameters::{ParameterTable, Parameters, PhaseWorkload, Records, Sour
 use crate::plan::{Plan, PlannedOperation, PlannedPhase, PlannedShare, PlannedSource, nanoseconds};
 use crate::records::{GrownBy, RandomText};
 
-/// The streams of deliveries are those behind it: parameter sources and kinds of operation have the first.
+/// The streams of deliveries are those after it: parameter sources and kinds of operation have the first.
 const DELIVERIES: u64 = 1 << 32;
 
 /// A plan made ready: every number is checked, nothing is looked up by name any more.
 pub struct ReadyPlan {
     pub(crate) operations: Vec<Operation>,
     pub(crate) work: Vec<ClientSteps>,
-    /// What sessions are made for: of each operation its own statement, and behind those all others that operations take.
+    /// What sessions are made for: of each operation its own statement, and after those all others that operations take.
     pub(crate) statements: Vec<Operation>,
     /// For each operation the numbers of its statements.
     pub(crate) steps: Vec<StatementNumbers>,

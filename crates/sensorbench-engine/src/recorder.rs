@@ -258,7 +258,7 @@ impl Batch {
     const MAX_RECORDS: usize = 64;
     /// So old may a record become before it is handed over: what a killed run may lose besides operations in flight.
     const MAX_AGE_NS: u64 = 10_000_000;
-    /// So many wait while the control plane takes something out: on a busy machine it may keep the lock for long, and nothing is to start late
+    /// This many wait while the control plane takes something out: on a busy machine it may keep the lock for long, and nothing is to start late
     /// because of that.
     const MAX_WAITING: usize = 16_384;
 

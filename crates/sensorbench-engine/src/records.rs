@@ -13,7 +13,7 @@ pub struct RecordNames {
     /// Numbers are hashed as YCSB does it, so that neighbours are far apart in the order of names.
     #[serde(default)]
     pub hashed: bool,
-    /// Numbers have at least so many digits.
+    /// Numbers have at least this many digits.
     #[serde(default)]
     pub digits: usize,
 }

@@ -31,7 +31,7 @@ pub struct Run {
     pub(crate) failure: Arc<Mutex<Option<String>>>,
 }
 
-/// Something that happened while the run went on, told from outside.
+/// Something that happened during the run, reported from outside.
 #[derive(Clone, Debug)]
 pub struct Event {
     /// When, on the run's clock.
@@ -224,7 +224,7 @@ impl Run {
         Ok(())
     }
 
-    /// Starts no more operations; those in flight go on.
+    /// Starts no more operations; those in flight continue.
     pub fn stop(&self) {
         self.shared.dispatcher.stop(self.now_ns());
     }
@@ -252,7 +252,7 @@ impl Run {
         &self.shared.plan
     }
 
-    /// Waits until the run is over and tells about it as a whole, together with the last segment.
+    /// Waits until the run is over and returns its totals, together with the last segment.
     pub fn end(&self) -> (Segment, Ended) {
         lock(&self.threads).drain(..).for_each(|thread| thread.join().expect("a worker does not panic"));
         let duration_ns = self.now_ns();

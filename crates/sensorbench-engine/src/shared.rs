@@ -21,7 +21,7 @@ impl Shared {
     }
 }
 
-/// Tells when the last worker is done.
+/// Signals when the last worker is done.
 #[derive(Default)]
 pub(crate) struct Finished {
     left: Mutex<usize>,

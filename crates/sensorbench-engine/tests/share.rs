@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 const NO_LIMIT: Duration = Duration::from_secs(60);
 const GENERATORS: u64 = 4;
-/// So long after the clock's zero they begin: connecting to the null database takes less.
+/// This long after the clock's zero they begin: connecting to the null database takes less.
 const START_NS: u64 = 100_000_000;
 
 /// Two kinds of operation, of which one has parameters, in phases that are given.

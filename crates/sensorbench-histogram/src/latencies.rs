@@ -19,7 +19,7 @@ impl Default for Latencies {
 }
 
 impl Latencies {
-    /// Counts one latency of `nanoseconds`; zero counts as one nanosecond, which is the least that HDR can tell.
+    /// Counts one latency of `nanoseconds`; zero counts as one nanosecond, which is the smallest that HDR can record.
     #[inline]
     pub fn record(&mut self, nanoseconds: u64) {
         self.0.record(nanoseconds.max(1)).expect("a resizing histogram takes every u64 up to i64::MAX");

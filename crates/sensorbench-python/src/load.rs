@@ -1,4 +1,4 @@
-//! A load that goes on while Python watches it.
+//! A load in progress while Python watches it.
 
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
@@ -19,7 +19,7 @@ pub struct Load {
 
 #[derive(Default)]
 struct Outcome {
-    /// How it ended, and how long it took; None while it goes on.
+    /// How it ended, and how long it took; None while it is running.
     ended: Mutex<Option<(Result<(), DriverError>, Duration)>>,
     changed: Condvar,
 }
@@ -58,7 +58,7 @@ struct Source {
 }
 
 impl SharedRows {
-    /// Rows in batches of at most so many.
+    /// Rows in batches of at most this many.
     pub fn new(rows: Box<dyn RecordBatchReader + Send>, batch_rows: usize) -> Self {
         let source = Source { batch_rows, left: None, rows };
         Self { schema: source.rows.schema(), source: Arc::new(Mutex::new(source)) }

@@ -1,4 +1,4 @@
-//! A run that goes on while Python watches and steers it.
+//! A run in progress while Python watches and steers it.
 
 use std::time::Duration;
 

@@ -89,7 +89,7 @@ impl Segment {
 
 const NS_PER_S: f64 = 1e9;
 
-/// So many operations are passed over one by one in less than a millisecond.
+/// This many operations are passed over one by one in less than a millisecond.
 const MANY: f64 = 10_000.0;
 
 impl Arrivals {

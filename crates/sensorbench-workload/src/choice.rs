@@ -31,7 +31,7 @@ pub enum Choice {
         /// Share of the operations.
         operations: f64,
     },
-    /// Exponentially skewed towards the last rows: so many percent of the operations are for the last share of the rows.
+    /// Exponentially skewed towards the last rows: this many percent of the operations are for the last share of the rows.
     Exponential {
         /// Percent of the operations.
         percentile: f64,
@@ -86,7 +86,7 @@ impl Choice {
             Choice::Hotspot { rows: share, operations } => {
                 is_share(share).and_then(|()| is_share(operations))?;
                 let hot = ((rows as f64 * share) as u64).min(rows);
-                // Where all rows or none are hot, there is nothing to tell apart.
+                // Where all rows or none are hot, there is nothing to distinguish.
                 let operations = match hot {
                     0 => 0.0,
                     all if all == rows => 1.0,

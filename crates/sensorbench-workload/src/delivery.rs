@@ -24,7 +24,7 @@ pub struct DeliveryModel {
 pub struct Duplicates {
     /// Share of the writes, above 0 and at most one half.
     pub share: f64,
-    /// The reading was first sent at most so many new readings before, at least 1.
+    /// The reading was first sent at most this many new readings before, at least 1.
     pub window: u64,
 }
 
@@ -40,7 +40,7 @@ pub struct Gaps {
 
 const MAX_DUPLICATES: f64 = 0.5;
 const MAX_GAPS: f64 = 0.9;
-/// So many earlier writes are tried for one that sent a new reading; where kinds of operation are mixed, most may be of another kind.
+/// This many earlier writes are tried for one that sent a new reading; where kinds of operation are mixed, most may be of another kind.
 const ATTEMPTS: u64 = 64;
 
 /// A delivery made ready: a function of its stream and the number of the write.
@@ -76,7 +76,7 @@ impl Delivery {
         Ok(Self { order, duplicates: duplicates.transpose()?, gaps: gaps.transpose()?, random: random.split(3) })
     }
 
-    /// What the write with this number delivers. `is_write` tells of numbers before it whether they are writes: where other operations lie
+    /// What the write with this number delivers. `is_write` says of numbers before it whether they are writes: where other operations lie
     /// between them, only what a write sent can be sent again.
     pub fn at(&self, write: u64, is_write: impl Fn(u64) -> bool) -> Delivered {
         let Some((strata, window)) = &self.duplicates else {
@@ -106,7 +106,7 @@ impl Delivery {
         self.gaps.as_ref().map_or(number, |(strata, length)| strata.other(number / length) * length + number % length)
     }
 
-    /// A number that is greater than those of all readings that the first so many writes deliver.
+    /// A number that is greater than those of all readings that the first this many writes deliver.
     pub fn end(&self, writes: u64) -> u64 {
         match writes {
             0 => 0,

@@ -29,7 +29,7 @@ pub enum Disorder {
         /// The longest delay.
         max: u64,
     },
-    /// Of each batch of so many readings, the last `ratio` of them come first.
+    /// Of each batch of this many readings, the last `ratio` of them come first.
     Batch {
         /// Readings of a batch, at least 2.
         size: u64,
@@ -45,11 +45,11 @@ const TWO_PARTS_FROM: f64 = 500.0;
 /// Of the two-part distribution: the mean of the number that says which delay it is, and the greatest one.
 const MEAN_OF_PARTS: f64 = 10.0;
 const MAX_PART: u64 = 24;
-/// Poisson numbers with a smaller probability are not told apart from the last one.
+/// Poisson numbers with a smaller probability are not distinguished from the last one.
 const NEGLIGIBLE: f64 = 1e-12;
 /// The fewest steps that are sorted at a time.
 const MIN_STEPS: u64 = 4096;
-/// So many sorted parts are kept: readers of what was written look back.
+/// This many sorted parts are kept: readers of what was written look back.
 const KEPT: usize = 8;
 
 /// The order made ready: which reading is the n-th to arrive, for any n.

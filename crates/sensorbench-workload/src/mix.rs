@@ -75,7 +75,7 @@ impl Mix {
         k / round * weight + k % round - start
     }
 
-    /// The operation of a kind that has so many of its kind before it, where kinds come in turn; at random nobody counted, and it is the
+    /// The operation of a kind that has this many of its kind before it, where kinds come in turn; at random nobody counted, and it is the
     /// number itself.
     #[inline]
     pub fn nth(&self, kind: usize, ordinal: u64) -> u64 {

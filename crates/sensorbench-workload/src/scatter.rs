@@ -2,7 +2,7 @@
 
 use crate::Stream;
 
-/// Rounds after which a Feistel network of random functions cannot be told from a random permutation (Luby and Rackoff, "How to
+/// Rounds after which a Feistel network of random functions cannot be distinguished from a random permutation (Luby and Rackoff, "How to
 /// construct pseudorandom permutations from pseudorandom functions", SIAM Journal on Computing 17(2), 1988).
 const ROUNDS: u64 = 4;
 /// Equal for all runs, so that the same rows are the popular ones.
@@ -17,7 +17,7 @@ pub struct Scatter {
 }
 
 impl Scatter {
-    /// A permutation of so many items.
+    /// A permutation of this many items.
     pub fn new(items: u64) -> Self {
         let bits = u64::BITS - items.saturating_sub(1).leading_zeros();
         Self { items, half_bits: bits.div_ceil(2).max(1) }

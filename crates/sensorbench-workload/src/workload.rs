@@ -100,7 +100,7 @@ impl Workload {
         self.mix.ordinal(k)
     }
 
-    /// The operation of a kind with so many of its kind before it, where kinds come in turn; else that number, whatever its kind is.
+    /// The operation of a kind with this many of its kind before it, where kinds come in turn; else that number, whatever its kind is.
     #[inline]
     pub fn nth_of_kind(&self, kind: usize, ordinal: u64) -> u64 {
         self.mix.nth(kind, ordinal)
@@ -113,7 +113,7 @@ impl Workload {
 
     /// What the parameter source numbered `source` gives to the k-th operation: the row of its table, k itself for [`ParameterSource::Number`] (or its count
     /// for each row), or the k of the write for [`ParameterSource::Written`] (0 while there is none old enough). For [`ParameterSource::Records`] it is the
-    /// number of a record that was there at the beginning, or, behind those, the k of the operation that added it.
+    /// number of a record that was there at the beginning, or, after those, the k of the operation that added it.
     #[inline]
     pub fn chosen(&self, source: usize, k: u64) -> u64 {
         let (ready, stream) = &self.sources[source];
@@ -138,7 +138,7 @@ impl Workload {
         }
     }
 
-    /// How many numbers of a parameter source the operations of a kind have used, at the most, after so many operations of all kinds.
+    /// How many numbers of a parameter source the operations of a kind have used, at the most, after this many operations of all kinds.
     pub fn used_numbers(&self, source: usize, kind: usize, operations: u64) -> u64 {
         match self.sources[source].0 {
             ReadySource::Number { per: Some(rows) } => self.mix.max_of_kind(kind, operations).div_ceil(rows),

@@ -5,7 +5,7 @@ use libm::pow;
 
 use crate::Stream;
 
-/// YCSB draws from a Zipf distribution of so many items, however many records there are.
+/// YCSB draws from a Zipf distribution of this many items, however many records there are.
 const ITEMS: f64 = 10_000_000_000.0;
 /// Its constant 0.99, and the sum of i^-0.99 over all of them, which it has as a number.
 const EXPONENT: f64 = 0.99;
@@ -29,7 +29,7 @@ pub struct ScrambledZipfian {
 }
 
 impl ScrambledZipfian {
-    /// Over so many records.
+    /// Over this many records.
     pub fn new(records: u64) -> Self {
         let zeta_of_two = 1.0 + pow(0.5, EXPONENT);
         let eta = (1.0 - pow(2.0 / ITEMS, 1.0 - EXPONENT)) / (1.0 - zeta_of_two / ZETA);

@@ -7,7 +7,7 @@ from sensorbench.advisor.source import EvidenceBundle
 from sensorbench.analysis.advice import Ranking
 from sensorbench.analysis.candidate import Candidate
 
-# The recommended layout holds where the best there has at most so many times its score.
+# The recommended layout holds where the best there has at most this many times its score.
 WITHIN = 1.25
 
 

@@ -11,7 +11,7 @@ from sensorbench.runner import databases
 
 @dataclass(frozen=True)
 class Relational:
-    """Whether a relational database would do (None: these results do not tell), that in words, which one, and by which
+    """Whether a relational database would do (None: these results do not say), that in words, which one, and by which
     figures.
     """
 

@@ -49,7 +49,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A layout that was measured: a schema with its parameters chosen, at a target. `name` tells it from the others.
+    """A layout that was measured: a schema with its parameters chosen, at a target. `name` distinguishes it from the others.
 
     `nodes` and `copies` (of each reading) are those that it was measured with, `memory_bytes` what its servers had resident,
     if known.

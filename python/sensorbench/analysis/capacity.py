@@ -8,7 +8,7 @@ The search, in this order, until one step asks for no more trials:
 3. narrow: try the geometric middle of the highest rate that met and the next above it that did not always, and of the lowest that was
    missed for good and the next below it that was not, until each two are no further apart than `precision`;
 4. confirm: repeat both ends until each has `confirm` trials. A lower end that misses, or an upper end that meets, is an end no more, and
-   the search goes on.
+   the search continues.
 
 So the lower end of the answer, the capacity, met in each of its trials, and the upper end in none; between them lies where it is a matter
 of chance. At a rate that is met in half of all trials, n trials agree with a chance of 2 · 2⁻ⁿ: with three, an end is on the wrong side of

@@ -19,11 +19,11 @@ from sensorbench.analysis.sample import Floats, automatic_block_length
 MIN_SEGMENT = 5
 PERMUTATIONS = 199
 SIGNIFICANCE = 0.01
-# Shuffled blocks are so many times as long as the bootstrap's: by simulation, series with an autocorrelation of 0.7 then show a
+# Shuffled blocks are this many times as long as the bootstrap's: by simulation, series with an autocorrelation of 0.7 then show a
 # change that is not there in 4% of cases, independent ones in 1%.
 BLOCK_LENGTHS = 4
 RUNNING_MEDIAN = 21
-# Longer series are averaged down to so many values first: the search is quadratic.
+# Longer series are averaged down to this many values first: the search is quadratic.
 MAX_VALUES = 400
 
 

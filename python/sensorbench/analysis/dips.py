@@ -10,7 +10,7 @@ from sensorbench.analysis.sample import Floats
 WINDOW_S = 1.0
 # As good as before: at least this share of the level before, and no operation that failed or timed out.
 AS_GOOD_SHARE = 0.9
-# Recovered is from so many such windows in a row on.
+# Recovered is from this many such windows in a row on.
 RECOVERED_WINDOWS = 5
 
 

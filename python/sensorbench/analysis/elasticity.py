@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 # As many sets in a row are stable (7.2), and as many at least are to lie between bootstrap and stability, or the spline overshoots (7.3).
 IN_A_ROW = 5
 MIN_SETS = 10
-# How far sets may be from the level at the end, by the band rule: so many standard deviations of set times before the bootstrap, or this
+# How far sets may be from the level at the end, by the band rule: this many standard deviations of set times before the bootstrap, or this
 # share of that level where they hardly vary.
 BAND_DEVIATIONS = 2.0
 BAND_SHARE = 0.05

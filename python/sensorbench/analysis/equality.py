@@ -257,7 +257,7 @@ def _differs(answers: Answers, places: Places, expected: Answers, at_expected: P
 
 
 def _values_at(answers: Answers, places: Places, lengths: Places) -> NDArray[np.float64]:
-    """The computed values of the answers at some places, which have so many of them."""
+    """The computed values of the answers at some places, which have this many of them."""
     starts = answers.ends[places] - lengths
     before = np.cumsum(lengths) - lengths
     values: NDArray[np.float64] = answers.computed[np.repeat(starts - before, lengths) + np.arange(lengths.sum())]

@@ -24,7 +24,7 @@ class Line:
         return cls(fixed, slope) if fixed >= 0.0 else cls(0.0, y_2 / x_2)
 
     def at(self, x: float) -> float:
-        """The cost of so many units."""
+        """The cost of this many units."""
         return self.fixed + self.slope * x
 
     def inverse(self, y: float) -> float:
@@ -34,7 +34,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Growth:
-    """A cost at so many units that grows by a power of them: 0 for a look-up that costs the same, 1 for a scan."""
+    """A cost at this many units that grows by a power of them: 0 for a look-up that costs the same, 1 for a scan."""
 
     value: float
     units: float
@@ -50,7 +50,7 @@ class Growth:
         return cls(y_2, x_2, min(1.0, max(0.0, exponent)))
 
     def at(self, units: float) -> float:
-        """The cost at so many units."""
+        """The cost at this many units."""
         return self.value * (units / self.units) ** self.exponent if self.units > 0.0 else self.value
 
 

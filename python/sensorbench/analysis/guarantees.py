@@ -421,7 +421,7 @@ def _running_best(values: Integers, group: Integers) -> Integers:
     rank = np.empty(len(values), dtype=np.int64)
     rank[by_value] = np.arange(len(values))
     group_number = np.concatenate([[0], np.cumsum(np.diff(group) != 0)]) if len(group) else group
-    # Any rank of a later stretch is greater than all of an earlier one, so that the maximum starts anew.
+    # Any rank of a later stretch is greater than all of an earlier one, so that the maximum starts over.
     best = np.maximum.accumulate(group_number * len(values) + rank)
     return by_value[best % len(values)] if len(values) else rank
 

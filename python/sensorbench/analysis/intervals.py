@@ -32,7 +32,7 @@ CONFIDENCE = 0.95
 
 @cache
 def t_quantile(degrees: float, share: float) -> float:
-    """The quantile of Student's t distribution with so many degrees of freedom, below which this share of it lies."""
+    """The quantile of Student's t distribution with this many degrees of freedom, below which this share of it lies."""
     from scipy.special import stdtrit
 
     return float(stdtrit(degrees, share))

@@ -24,20 +24,20 @@ import numpy as np
 from sensorbench.analysis.intervals import CONFIDENCE, t_quantile
 from sensorbench.analysis.sample import Floats, Integers
 
-# A level has so many values before a change of it can be seen, and a change so many after it.
+# A level has this many values before a change of it can be seen, and a change this many after it.
 MIN_BEFORE = 8
 MIN_AFTER = 2
-# So many values back a change may lie that is found when a value comes.
+# This many values back a change may lie that is found when a value comes.
 MAX_AFTER = 5
-# A level is known by so many of its last values.
+# A level is known by this many of its last values.
 WINDOW = 100
 PERMUTATIONS = 999
 # By simulation (docs/reference/history-simulation.md), this gives less than one false alarm in 100 values.
 SIGNIFICANCE = 0.015
-# Values further from the median than so many standard deviations, by the median absolute deviation, count as if they were so far.
+# Values further from the median than this many standard deviations, by the median absolute deviation, count as if they were that far.
 MAX_DEVIATIONS = 3.0
 _DEVIATION_OF_NORMAL = 1.4826
-# Permutations are made so many at a time: most histories do not change, which few of them show.
+# Permutations are made this many at a time: most histories do not change, which few of them show.
 _BATCHES = (19, 80, 900)
 
 

@@ -4,7 +4,7 @@ queuing formula L = λW", Operations Research 9, 1961). Where they are not, a fi
 
 from dataclasses import dataclass
 
-# Requests in flight may be so much above or below the concurrency, as a share of it.
+# Requests in flight may be this much above or below the concurrency, as a share of it.
 TOLERANCE = 0.1
 
 

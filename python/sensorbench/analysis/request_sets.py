@@ -1,4 +1,4 @@
-"""Request sets out of a run's record of its operations: so many requests one after the other, several times, are one measurement."""
+"""Request sets out of a run's record of its operations: this many requests one after the other, several times, are one measurement."""
 
 from dataclasses import dataclass
 
@@ -24,7 +24,7 @@ def request_sets(requests: Requests, per_set: int, executions: int, threads: int
     fill the last measurement is left out.
 
     In a closed loop a set takes from its first start to its last end. In an open loop the rate alone would decide on that: with
-    `threads` it takes what so many threads would take for its requests one after the other, by the mean time from due to end.
+    `threads` it takes what this many threads would take for its requests one after the other, by the mean time from due to end.
     """
     count = len(requests.start_ns) // (per_set * executions) * executions
     intended, start, end = (

@@ -16,19 +16,19 @@ Integers = NDArray[np.int64]
 
 # An estimate from fewer latencies beyond a quantile is a guess.
 MIN_BEYOND_QUANTILE = 10
-# From so many means on, each of a run, Student's t knows how far they may be off, however few latencies they are of.
+# From this many means on, each of a run, Student's t knows how far they may be off, however few latencies they are of.
 MIN_MEANS = 3
 
 # Weighted latencies that are held in memory at a time: what a processor's cache holds.
 MAX_CELLS = 65_536
 
-# More blocks in a run tell no more about their spread; longer blocks are as good.
+# More blocks in a run say no more about their spread; longer blocks are as good.
 MAX_BLOCKS = 200
 
 # A series is transformed in parts of at least this size: what a processor's cache holds.
 MIN_TRANSFORMED = 1 << 14
 
-# Longer samples are drawn again from a table of so many bins.
+# Longer samples are drawn again from a table of this many bins.
 BINS = 4096
 
 METRICS = ("mean", "median", "sd", "p75", "p95", "p99", "mean_to_p95")

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _STEPS = 801
-# Beyond so many standard deviations nothing happens.
+# Beyond this many standard deviations nothing happens.
 _FAR = 9.0
 
 

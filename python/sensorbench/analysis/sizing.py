@@ -25,7 +25,7 @@ class Load:
 
 @dataclass(frozen=True)
 class Capacity:
-    """What was measured with so many nodes and copies of the data: rates, bytes per reading and resident memory of all of them
+    """What was measured with this many nodes and copies of the data: rates, bytes per reading and resident memory of all of them
     together.
     """
 
@@ -48,7 +48,7 @@ class Assumptions:
     """What is assumed of the nodes that are wanted, and how much is kept free of what they can do.
 
     `copies` of each reading; `headroom`: share of the measured rates that stays free; `fill`: share of the disks (of memory,
-    where all data lie there) that is filled; `hot_s`: data of so long are read often and lie in memory.
+    where all data lie there) that is filled; `hot_s`: data of this long are read often and lie in memory.
     """
 
     copies: int = 3
@@ -71,7 +71,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Sizing:
-    """What a load needs: the nodes, and by which of the steps there are so many. Disk is that of all nodes, memory that of
+    """What a load needs: the nodes, and by which of the steps there are this many. Disk is that of all nodes, memory that of
     one; None if something that it follows from is not known.
     """
 
@@ -155,7 +155,7 @@ def number(value: float) -> str:
 
 
 def _whole(nodes: float) -> int:
-    """So many nodes that the load fits; what is more than a whole number by a rounding error is none."""
+    """The number of nodes by which the load fits; what is more than a whole number by a rounding error is none."""
     return math.ceil(nodes * (1.0 - 1e-9))
 
 

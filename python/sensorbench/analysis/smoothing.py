@@ -6,7 +6,7 @@ from sensorbench.analysis.sample import Floats
 
 # Each value moves the line by this share of the way to it.
 FACTOR = 0.1
-# So many values are smoothed at once, by a matrix.
+# This many values are smoothed at once, by a matrix.
 _BLOCK = 128
 
 

@@ -7,7 +7,7 @@ from sensorbench.analysis.sample import Floats
 
 
 def extremes(values: Floats, max_points: int) -> NDArray[np.intp]:
-    """Places of the values that a chart of so many points shows, in order: all of them if there is room, else the least and the greatest
+    """Places of the values that a chart of this many points shows, in order: all of them if there is room, else the least and the greatest
     of each of equally long parts, so that no spike is lost. Equal values give equal places.
     """
     count = len(values)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-# So many arrangements are tried where all of them are too many.
+# This many arrangements are tried where all of them are too many.
 ARRANGEMENTS = 5_000
 # What Page's test found, by its statistic and the numbers of runs and levels.
 _PAGE: dict[tuple[float, int, int], float] = {}

@@ -37,7 +37,7 @@ class Usl:
     peak_nodes: float | None
 
     def at(self, nodes: Floats) -> Floats:
-        """What so many nodes get done by the law."""
+        """What this many nodes get done by the law."""
         law = self.per_node.value, self.contention.value, self.coherency.value
         return _law(nodes, *law)
 

@@ -121,7 +121,7 @@ class Results(Generic[AnySummary]):
             return summary
 
     def _state(self, otherwise: str) -> str:
-        """How the manifest says that it ended; a summary of another status was written before it went on."""
+        """How the manifest says that it ended; a summary of another status was written before it continued."""
         return self._found.state if isinstance(self._found, Result) else otherwise
 
     @property

@@ -212,7 +212,7 @@ def _validated(model: type[Options], study: str, options: Mapping[str, object]) 
 def _require_out(resume: bool, out: str | Path | None) -> None:
     """Raises UsageError if a run is to be resumed without a folder."""
     if resume and out is None:
-        raise UsageError("resume=True: name the folder of the results to go on with by out=")
+        raise UsageError("resume=True: name the folder of the results to continue with out=")
 
 
 @contextmanager

@@ -27,7 +27,7 @@ def check_answers(path: Path, progress: ProgressReporter) -> CheckedAnswers:
 
     Args:
         path: the experiment. Its data are loaded at each target, and removed afterwards.
-        progress: told how far it is.
+        progress: reports progress.
 
     Returns:
         Whether the answers were equal.

@@ -15,7 +15,7 @@ from sensorbench.results.summary.envelope import Summary
 
 
 def summary_at(folder: Path) -> Summary[Any]:
-    """The summary of a folder of results of any kind, computed anew. Raises UsageError, DamagedResultsError."""
+    """The summary of a folder of results of any kind, recomputed. Raises UsageError, DamagedResultsError."""
     summary: Summary[Any] = REPORTS[kind_at(folder)].summary(folder)
     return summary
 

@@ -36,7 +36,7 @@ def run_comparison_and_report(
     return run_and_report(ComparisonBenchmark(), plan, folder, progress, COMPARISON.write, show, resume=resume)
 
 
-# A pilot whose result is only printed may take about so long.
+# A pilot whose result is only printed may take about this long.
 DRY_PILOT_S = 60.0
 
 

@@ -28,7 +28,7 @@ def diagnose(
 
     Args:
         folder: for the results of the A/A run; where the free disk is looked at.
-        reporter: told what is measured.
+        reporter: reports what is measured.
         quick: measure about a tenth as long.
         experiment: an experiment file, whose first target runs against itself.
         changes: keys of that file that are changed, key=value.

@@ -28,7 +28,7 @@ class ClusterWork:
 
 
 def works_in_order(targets: Sequence[str], repetitions: int, spec: Callable[[str, int], ElasticitySpec]) -> list[ClusterWork]:
-    """What is done to each target so many times: A B, B A, so that none is always the first. Raises UsageError for what is wrong with any."""
+    """What is done to each target this many times: A B, B A, so that none is always the first. Raises UsageError for what is wrong with any."""
     works: list[ClusterWork] = []
     for number in range(repetitions):
         turn = [spec(text, number) for text in targets]
@@ -61,7 +61,7 @@ def run_works(
     Args:
         works: in their order.
         folder: of all of them.
-        reporter: is told.
+        reporter: reports progress.
         deadline: before which the last of them is to end; those that do not fit are left.
         continue_on_error: whether the others are carried out where one fails; then it is said at the end.
 
@@ -89,7 +89,7 @@ def run_works(
                 if not continue_on_error or isinstance(error, DiskFullError):
                     raise
                 failed = failed or error
-                reporter.warn(f"{work.name}: {error}; the study goes on with the next part")
+                reporter.warn(f"{work.name}: {error}; the study continues with the next part")
                 continue
             if deadline is not None:
                 deadline.note(work.name, time.monotonic() - begun_s)
@@ -111,7 +111,7 @@ def run_study(
     replace: bool,
     drop_after: bool,
 ) -> None:
-    """Carries out the parts of the study, or goes on with them, until all are complete or a budget is over.
+    """Carries out the parts of the study, or continues with them, until all are complete or a budget is over.
 
     Raises:
         UsageError: before anything is done.
@@ -125,7 +125,7 @@ def run_study(
     if resume:
         _check_same(plan, read_study_plan(folder), folder)
     else:
-        check_is_free(folder, ", or go on with --resume")
+        check_is_free(folder, ", or continue with --resume")
     of_all = parts[0].options
     articles = open_dataset(of_all.dataset, scale=of_all.scale, reporter=reporter)
     works = [ClusterWork(part.name, partial(part.spec, articles, replaces=replace, drop_after=drop_after)) for part in parts]
@@ -140,13 +140,13 @@ def run_study(
 
 
 def as_planned(options: ElasticityStudyOptions, folder: Path) -> ElasticityStudyOptions:
-    """The options of a study that goes on: as it began, where nothing else is said, but for hosts, whose names do not say how they are reached. Raises
+    """The options of a resumed study: as it began, where nothing else is said, but for hosts, whose names do not say how they are reached. Raises
     UsageError where none did.
     """
     plan = read_study_plan(folder)
     if plan is None:
         raise UsageError(
-            f"--resume: {folder} holds no parts of this study to go on with; leave out --resume to begin, or name another folder with --out"
+            f"--resume: {folder} holds no parts of this study to continue; leave out --resume to begin, or name another folder with --out"
         )
     begun = plan.model_dump(exclude={"parts", "hosts"})
     begun |= {name: tuple(begun[name]) for name in ("targets", "scenarios")}
@@ -157,7 +157,7 @@ def as_planned(options: ElasticityStudyOptions, folder: Path) -> ElasticityStudy
 
 
 def _plan_of(options: ElasticityStudyOptions, parts: Sequence[StudyPart]) -> ElasticityStudyPlan:
-    """What is measured, for whoever goes on with it."""
+    """What is measured, for whoever continues with it."""
     given = options.model_dump(include=set(ElasticityStudyPlan.model_fields))
     found = {"scale": options.used_scale, "hosts": lab.host_names(options.hosts), "parts": [part.name for part in parts]}
     return ElasticityStudyPlan.model_validate({**given, **found})
@@ -175,7 +175,7 @@ def _check_same(plan: ElasticityStudyPlan, before: ElasticityStudyPlan | None, f
     new, old = plan.model_dump(exclude={"parts"}), before.model_dump(exclude={"parts"})
     names = [name.replace("_", "-") for name in new if new[name] != old[name]] or ["parts, by another version of the study"]
     raise UsageError(
-        f"--resume: {folder} was begun with other {', '.join(names)}; leave them out to go on, or name another folder"
+        f"--resume: {folder} was begun with other {', '.join(names)}; leave them out to continue, or name another folder"
     )
 
 

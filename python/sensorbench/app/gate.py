@@ -26,7 +26,7 @@ _CHANGE = re.compile(r"[A-Za-z_][A-Za-z0-9_.\[\]]*=.*", re.DOTALL)
 
 @dataclass(frozen=True)
 class Side:
-    """What tells one side from the other.
+    """What distinguishes one side from the other.
 
     Attributes:
         given: changes of the experiment file: `key=value`, or for its first target a schema file or a target.
@@ -73,7 +73,7 @@ def run_gate(gate: Gate, folder: Path, progress: ProgressReporter, *, replace_da
     Args:
         gate: what is compared.
         folder: for the results; it is new.
-        progress: told what is measured.
+        progress: reports what is measured.
         replace_data: whether what an earlier run of ours left at a target is replaced.
 
     Returns:

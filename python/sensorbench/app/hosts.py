@@ -78,7 +78,7 @@ def check_hosts(chosen: ChosenHosts, reporter: ProgressReporter) -> CheckedHosts
     """Reaches hosts and examines them one after the other, those on this machine once.
 
     Raises:
-        FailedError: if the scheduler of a cluster that runs already cannot be reached.
+        FailedError: if the scheduler of a cluster that is already running cannot be reached.
         LostHostError: if a host is lost while it is examined.
 
     """

@@ -49,7 +49,7 @@ def run_levels(
         progress: reports which level is measured, and which are left out.
         show: given the summary of all levels, and its page.
         show_level: given those of each.
-        resume: whether it goes on with what is in the folder. Levels that are complete are not measured again.
+        resume: whether it continues with what is in the folder. Levels that are complete are not measured again.
         replace: whether what sensorbench has at servers of users is replaced.
         drop_after: whether it is removed from there afterwards.
 

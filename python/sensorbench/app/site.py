@@ -70,7 +70,7 @@ def make_site(
         progress: reports what is going on.
         price_per_hour: what an hour of the machine costs; None to show no costs.
         verifies: whether bundles are verified before.
-        replace: whether a site that lies there may be written anew.
+        replace: whether an existing site may be overwritten.
 
     Raises:
         UsageError: something else lies in the folder, or a file is not a bundle.

@@ -157,7 +157,7 @@ def _run_series(
     of: Literal["datasets", "parts"] = "parts" if study.file.parts else "datasets"
     if resume and not any(has_results(part.folder) for part in parts):
         raise UsageError(
-            f"--resume: {folder} holds no results of these {of} to go on with; leave out --resume to begin, or name another folder with --out"
+            f"--resume: {folder} holds no results of these {of} to continue; leave out --resume to begin, or name another folder with --out"
         )
     if resume and not has_results(folder):
         check_summary_is_free(folder, "series")

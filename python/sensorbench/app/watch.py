@@ -31,7 +31,7 @@ def live_page(folder: Path, port: int | None, progress: ProgressReporter) -> Ite
     Args:
         folder: where the results go, to which names of runs are relative.
         port: of the loopback interface; 0 for a free one, None to serve nothing.
-        progress: told where the page is.
+        progress: reports where the page is.
 
     Raises:
         UsageError: the port is taken.
@@ -140,7 +140,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(page)
 
     def _send_events(self) -> None:
-        """Sends what there is, and what comes, until the feed is over or the page is gone. A page that comes back goes on where it was."""
+        """Sends what there is, and what comes, until the feed is over or the page is gone. A page that comes back continues where it was."""
         last = re.fullmatch(rf"{self.feed.token}-([0-9]{{1,12}})", self.headers.get("Last-Event-ID", ""))
         number = int(last[1]) + 1 if last else 0
         self.send_response(HTTPStatus.OK)

@@ -102,7 +102,7 @@ def differences(stored: Summary[Any], computed: Summary[Any]) -> list[Difference
 
 
 def figures_of(summary: Summary[Any]) -> dict[str, object]:
-    """All values of a summary by their paths, in which elements of lists have the names that tell them from the others."""
+    """All values of a summary by their paths, in which elements of lists have the names that distinguish them from the others."""
     return dict(_leaves("", summary.model_dump(mode="json")))
 
 
@@ -156,7 +156,7 @@ def _below(path: str, key: str) -> str:
 
 
 def _name(value: Any, number: int) -> str:
-    """What tells an element of a list from the others: names that it has, else its number."""
+    """What distinguishes an element of a list from the others: names that it has, else its number."""
     if isinstance(value, dict):
         for keys in _NAMES:
             if all(isinstance(value.get(key), str) for key in keys):

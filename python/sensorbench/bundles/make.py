@@ -27,7 +27,7 @@ from sensorbench.results.writer import SUMMARY_FILE
 
 # Kinds whose figures do not all follow from histograms, sums and counts: what a tool prints of its queries is summed up from logs.
 _NEEDS_LOGS = {"cassandra-stress", "tsbs"}
-# The summary of a folder of results, computed anew.
+# The summary of a folder of results, recomputed.
 Summarise = Callable[[Path], Summary[Any]]
 
 

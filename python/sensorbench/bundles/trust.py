@@ -14,7 +14,7 @@ from sensorbench.results.writer import HISTOGRAM_FILE
 
 Label = Literal["own run", "re-run", "audited"]
 
-# Databases and sensorbench change: what was measured so long ago may be otherwise today.
+# Databases and sensorbench change: what was measured this long ago may be otherwise today.
 STALE_AFTER = timedelta(days=365)
 # What distinguishes machines; two of equal parts count as one.
 _MACHINE = ("processor", "processors", "memory_bytes")

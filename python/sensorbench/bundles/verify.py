@@ -42,7 +42,7 @@ _CHECKS: Mapping[str, Callable[[ComparisonResult], Iterator[Problem]]] = {
     "cold, warm and hot as they say": check_warmup,
     "no cache of results": check_result_caches,
 }
-# What stands in summaries and was measured once, so that nothing in a bundle can tell it again.
+# What stands in summaries and was measured once, so that nothing in a bundle can confirm it.
 _OF_ALL = (
     "what servers say of their version and settings",
     "machine and environment",

@@ -23,7 +23,7 @@ _MEANT = {
     "by-url": "where you start it",
     "no": "there is no driver",
 }
-_NOT_SAID = "nothing is said of it"
+_NOT_SAID = "not stated"
 _IN_MEMORY = {"memory", "optional"}
 
 
@@ -132,7 +132,7 @@ def _from_advice(profile: Profile, needs: Sequence[Need], choice: Choice) -> lis
             what = f"advised {how}, for what it lacks" if how else "advised; by the study's own facts it does not fit"
             found.append(Difference(outcome.name, what, described_facts(entry, needs, outcome.missing, "studied")))
         elif outcome.fits and not is_advised:
-            why = _described_dismissal(profile, outcome.name) or "the study does not speak of it for this use"
+            why = _described_dismissal(profile, outcome.name) or "the study does not mention it for this use case"
             found.append(Difference(outcome.name, "not advised; by the study's own facts it fits", why))
     return found
 

@@ -19,7 +19,7 @@ WHEN: tuple[When, ...] = get_args(When)
 
 class Fact(FileModel):
     """What is true of a database on an axis: words of that axis, none where it is not known, which a note explains. `source` is the
-    name of a study or of one of the entry's sources, and the place in it behind a colon.
+    name of a study or of one of the entry's sources, and the place in it after a colon.
     """
 
     value: tuple[str, ...]

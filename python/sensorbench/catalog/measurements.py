@@ -14,7 +14,7 @@ from sensorbench.results.summaries import Measured, measured_below
 
 @dataclass(frozen=True)
 class Measurement:
-    """What was measured, when, and where it is to be seen: a report or a folder, or the command that tells it.
+    """What was measured, when, and where it is to be seen: a report or a folder, or the command that shows it.
 
     `beyond` says how far more data are needed than were measured; empty if that is not known, or not so.
     """

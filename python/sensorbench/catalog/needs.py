@@ -14,7 +14,7 @@ from sensorbench.catalog.axes import FOLDER
 from sensorbench.errors import UsageError
 from sensorbench.toml_file import FileModel, load
 
-# From so many of the operations on, writes decide.
+# From this many of the operations on, writes decide.
 MANY_WRITES = 0.5
 # A choice that is an option without a value.
 YES = "yes"

@@ -68,7 +68,7 @@ def read_profile(file: Path) -> Profile:
 def _problems(profile: Profile) -> Iterator[tuple[str, str]]:
     """What is wrong with a profile, by key."""
     if profile.source.partition(":")[0] not in studies():
-        yield "source", f"expected one of the studies {', '.join(studies())}, and the place in it behind a colon"
+        yield "source", f"expected one of the studies {', '.join(studies())}, and the place in it after a colon"
     for name, choices in profile.needs.items():
         if name not in need_kinds():
             yield f"needs.{name}", f"there is no such need; expected one of {', '.join(need_kinds())}"

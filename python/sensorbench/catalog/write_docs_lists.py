@@ -59,7 +59,7 @@ def with_lists(text: str, package: Path = PACKAGE) -> str:
 
 
 def write_docs_lists(documents: Sequence[Path]) -> list[Path]:
-    """Writes the lists of documents, and of all below folders, anew; returns those that changed."""
+    """Writes the lists of documents, and of all below folders, again; returns those that changed."""
     changed = []
     for document in [file for place in documents for file in (sorted(place.rglob("*.md")) if place.is_dir() else [place])]:
         before = document.read_text(encoding="utf-8")

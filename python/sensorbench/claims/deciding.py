@@ -14,7 +14,7 @@ from sensorbench.claims.expression import Expression, Floats
 from sensorbench.claims.figures import FigureEvidence, NotMeasuredError, RunValues, WindowedSeries
 from sensorbench.claims.judgement import NOT_MEASURED, Band, Cell, Judgement, all_of, any_of, weakest
 
-# With fewer arrangements of a window, no extreme can be told from the usual ones at that level.
+# With fewer arrangements of a window, no extreme can be distinguished from the usual ones at that level.
 MIN_ARRANGEMENTS = 20
 
 

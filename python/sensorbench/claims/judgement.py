@@ -18,7 +18,7 @@ WEAKEST_FIRST: tuple[Verdict, ...] = (
     "reproduced",
 )
 NOT_MEASURED = "something that it needs was not measured"
-# So many parts of a verdict are named in its reason.
+# This many parts of a verdict are named in its reason.
 MAX_NAMED = 5
 
 

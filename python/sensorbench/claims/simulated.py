@@ -63,7 +63,7 @@ class SimulatedClaim(BaseModel):
     at_looks: list[SimulatedCell] = []
 
     def repetitions_at(self, variation: float) -> int | None:
-        """From how many repetitions on it is decidable where runs vary so much; None if ten are too few."""
+        """From how many repetitions on it is decidable where runs vary this much; None if ten are too few."""
         return min((cell.repetitions for cell in self.cells if cell.variation == variation and cell.is_decidable), default=None)
 
     def repetitions(self) -> dict[str, int | None]:
@@ -78,13 +78,13 @@ class SimulatedClaims(BaseModel):
     """`simulated.json`."""
 
     simulations: int
-    # So many for claims that are looked at while runs are made.
+    # This many for claims that are looked at while runs are made.
     simulations_of_looks: int
     claims: dict[str, SimulatedClaim]
 
 
 def fingerprint(claim: Claim) -> str:
-    """What tells the rules of a claim from others: a simulation is of these."""
+    """What distinguishes the rules of a claim from others: a simulation is of these."""
     text = "\n".join(rule.model_dump_json(exclude={"name"}) for rule in claim.rules)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 

@@ -150,7 +150,7 @@ def choose(
     )
     wishes = (*(case.wishes if case else ()), *(wish or ()))
     bundles = own_evidence(evidence)
-    # What makes no sense is told before anything is asked.
+    # What makes no sense is reported before anything is prompted for.
     needs_of(given, wishes, machine)
     if ask or (not given and sys.stdin.isatty()):
         answers = interview(given, machine)

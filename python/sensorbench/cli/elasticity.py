@@ -204,7 +204,7 @@ def _described_budget(chosen: ChosenBudget, budget_s: float) -> str:
     return (
         text
         if total_s <= budget_s
-        else f"{text}. Those that do not fit are left: --resume goes on with them, each time for as long"
+        else f"{text}. Those that do not fit are left: --resume continues with them, each time for as long"
     )
 
 

@@ -86,7 +86,7 @@ def run_study(
 
 
 def _say_budget(plan: FactorsPlan, budget_s: float, reporter: ProgressReporter, before: FactorsResult | None) -> None:
-    """Says what a budget was turned into; of a study that goes on, what is left of it."""
+    """Says what a budget was turned into; of a resumed study, what is left of it."""
     to_look_s, total_s = (left_s(plan, before),) * 2 if before else (expected_to_look_s(plan), expected_s(plan))
     rounds = formatting.counted(plan.first_rounds, "round")
     takes = f"{'What is left' if before else 'They'} {'take' if not before else 'takes'} about {length(to_look_s)}"
@@ -95,7 +95,7 @@ def _say_budget(plan: FactorsPlan, budget_s: float, reporter: ProgressReporter, 
         rounds += f", up to {plan.rounds} while claims are undecided"
     source = "by what was measured so far" if before and before.manifest.plan.took_s else "by arithmetic"
     left = f"; left out: {'; '.join(plan.left_out)}" if plan.left_out else ""
-    more = "" if total_s <= budget_s else ". What does not fit is left: --resume goes on with it, each time for as long"
+    more = "" if total_s <= budget_s else ". What does not fit is left: --resume continues with it, each time for as long"
     reporter.say(
         f"budget {length(budget_s)}: scale {plan.options.used_scale:g}, the {len(plan.cells())} configurations that claims need in "
         f"{rounds}{left}. {takes}, {source}{more}"

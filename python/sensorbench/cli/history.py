@@ -55,7 +55,7 @@ Normalised = Annotated[
     ),
 ]
 Seed = Annotated[int, typer.Option("--seed", help="Seed of the permutations.")]
-# A change that lies so many results back, or fewer, is a recent one.
+# A change that lies this many results back, or fewer, is a recent one.
 RECENT = 5
 _KINDS: dict[Unit, str] = {"s": "duration_s", "per s": "rate", "bytes": "bytes", "share": "number"}
 

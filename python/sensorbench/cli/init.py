@@ -170,7 +170,7 @@ def _found(profile: CsvProfile) -> list[str]:
     keys = ["the name of each file" if key == FILE_NAME else key for key in profile.keys]
     size = f"{profile.bytes / 1e6:.1f} MB in {len(profile.files)} file{'s' if len(profile.files) > 1 else ''}"
     return [
-        f"{size}; columns parted by {profile.delimiter!r}" + ("" if is_utf_8(profile.encoding) else f"; {profile.encoding}"),
+        f"{size}; columns separated by {profile.delimiter!r}" + ("" if is_utf_8(profile.encoding) else f"; {profile.encoding}"),
         f"time: {', '.join(time.names)} ({written}{f', {time.zone}' if time.zone else ''})",
         f"sensor: {', '.join(keys) or 'a column each'}",
         f"values: {', '.join(profile.values)}" + ("" if profile.numbers == PLAIN else f" ({profile.numbers})"),

@@ -27,7 +27,7 @@ def interview(given: Given, machine: Machine) -> Answers:
     """Asks for each need that is not given yet. Raises UsageError when lines end before the questions do."""
     screen = error_console()
     screen.print(
-        f"An empty line: does not matter. An answer followed by {_OPTIONAL_MARK} behind it: a wish, no must.", highlight=False
+        f"An empty line: does not matter. Add {_OPTIONAL_MARK} to an answer if it is a wish, not a must.", highlight=False
     )
     answers: dict[str, Sequence[str]] = {}
     wishes = []

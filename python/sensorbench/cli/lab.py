@@ -53,7 +53,7 @@ def list_instances(json: Json = False) -> None:
     table = new_table("name", "database", "version", "nodes", "state", "target")
     for row in rows:
         table.add_row(row["name"], row["database"], row["version"], str(len(row["nodes"])), row["state"], f"lab:{row['name']}")
-    console().print(table if rows else "no instance runs; start one with: sensorbench lab up DATABASE")
+    console().print(table if rows else "no instance is running; start one with: sensorbench lab up DATABASE")
 
 
 @app.command("up")
@@ -113,7 +113,7 @@ def up(
         limited = shown["limits"][f"{what}_by"]
         if limited != "not limited":
             ProgressReporter().say(f"  {what}: {limited}")
-    console().print(f"{instance.name} runs; use it as {lab.used_as(instance)}", highlight=False)
+    console().print(f"{instance.name} is running; use it as {lab.used_as(instance)}", highlight=False)
     console().print(f"  {shown['url']}\n  log: {shown['log']}", highlight=False)
 
 
@@ -196,7 +196,7 @@ def remove_node(
 
 
 def _change_node(what: str, change: Callable[[Task], lab.Node], described: Callable[[lab.Node], str], *, as_json: bool) -> None:
-    """Tells of a change to a cluster while it goes on, and then of the node that it was about."""
+    """Reports a change to a cluster while it is made, and then of the node that it was about."""
     with ProgressReporter(quiet=as_json).task(what) as task:
         node = change(task)
         task.end(described(node))
@@ -228,7 +228,7 @@ def down(
         error_console().print(f"{folder} stays: it is not an instance of the lab", highlight=False, markup=False)
     if found:
         named = ", ".join(f"{name} ({formatting.size(size)})" for name, size in found.items())
-        confirm(f"end these instances and remove all their data: {named}", yes=yes)
+        confirm(f"stop these instances and remove all their data: {named}", yes=yes)
     _print_ended(lab.down_all() if found else [], as_json=json)
 
 

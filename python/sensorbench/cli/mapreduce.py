@@ -115,13 +115,13 @@ def _within(study: MapReduceStudy, options: MapReduceOptions, budget_s: float, r
         f"budget {length(budget_s)}: scale {chosen.options.scale:g}, {chosen.options.repetitions} executions; all of it takes about "
         f"{length(chosen.total_s)}, by arithmetic"
     )
-    more = "" if chosen.total_s <= budget_s else ". What does not fit is left: --resume goes on with it, each time for as long"
+    more = "" if chosen.total_s <= budget_s else ". What does not fit is left: --resume continues with it, each time for as long"
     reporter.say(f"{text}{more}")
     return chosen.options
 
 
 def _as_begun(options: MapReduceOptions, folder: Path) -> MapReduceOptions:
-    """The options of a study that goes on: scale, executions and sizes as it began, where nothing else is said."""
+    """The options of a resumed study: scale, executions and sizes as it began, where nothing else is said."""
     plan = read_mapreduce(folder).manifest.plan
     begun: dict[str, object] = {
         "scale": plan.dataset.scale if options.scale is None else options.scale,

@@ -27,7 +27,7 @@ DryRun = Annotated[
     typer.Option("--dry-run", help="Print what would be done, with estimates of time, disk and memory; do nothing."),
 ]
 NoPilot = Annotated[bool, typer.Option("--no-pilot", help="With --dry-run: estimate by arithmetic, without a pilot run.")]
-Resume = Annotated[bool, typer.Option("--resume", help="Continue the work in --out; what is complete is not repeated.")]
+Resume = Annotated[bool, typer.Option("--resume", help="Continue the run in --out; what is complete is not repeated.")]
 Replace = Annotated[
     bool, typer.Option("--replace", help="Delete what an earlier run left at a target (only what sensorbench created).")
 ]

@@ -47,7 +47,7 @@ def _print(summary: AnySummary, page: Path) -> None:
         return
     print_outcome(summary, page)
     if summary.status != "complete":
-        print_labelled(error_console(), "warning", f"the work in {page.parent} is {summary.status}")
+        print_labelled(error_console(), "warning", f"the benchmark in {page.parent} is {summary.status}")
 
 
 # What says more than that a page was written, by kind of results.

@@ -76,7 +76,7 @@ def _show_comparison(study: Study, *, as_json: bool) -> None:
 
 
 def _schemas(grid: Grid) -> dict[str, list[str]]:
-    """The schemas of layouts by dialect, each with what tells it from others."""
+    """The schemas of layouts by dialect, each with what distinguishes it from others."""
     return {dialect: _names(layouts) for dialect, layouts in grid.schemas.items()}
 
 

@@ -1,4 +1,4 @@
-"""One run of the engine for another tool's workload: a plan of one phase at a target, described while it goes on."""
+"""One run of the engine for another tool's workload: a plan of one phase at a target, described while it is running."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -71,7 +71,7 @@ class ArticleModel(BaseModel):
         return sizes
 
     def plan(self, distinct: int) -> str:
-        """What the engine needs to know to make so many different texts."""
+        """What the engine needs to know to make this many different texts."""
         plan = {
             "sizes": self.sizes,
             "words": list(self.words.items()),
@@ -154,7 +154,7 @@ def generate_like(
     write: WriteFiles,
     scale: float = 1.0,
 ) -> Dataset:
-    """Generates so many different articles, and the same again under new ids for each further copy. `scale` is what is said of it."""
+    """Generates this many different articles, and the same again under new ids for each further copy. `scale` is what is said of it."""
     writer = DatasetWriter(out)
     generator = partial(generate_articles, model.plan(articles), seed, 1, articles * copies + 1)
     writer.add_generated(ARTICLE_READINGS, ARTICLE_SCHEMA, generator, write)

@@ -62,7 +62,7 @@ def generate(out: Path, seed: int, scale: float, write: WriteFiles) -> Dataset:
 
 
 def _series(number: int) -> dict[str, object]:
-    """One station, as it is told to the generator: full at night, emptier by day."""
+    """One station, as the generator takes it: full at night, emptier by day."""
     levels = [ROOM * (0.7 - 0.4 * (1.0 - abs(hour - 13) / 13)) + number % 3 for hour in range(HOURS)]
     return {
         "site": 0,

@@ -182,7 +182,7 @@ def _is_row_number(profile: ColumnProfile) -> bool:
 
 
 def _found_keys(connection: duckdb.DuckDBPyConnection, table: str, time_sql: str, profiles: Sequence[ColumnProfile]) -> list[str]:
-    """Columns that are named like keys, and others of names as far as they are needed to tell rows of one time apart."""
+    """Columns that are named like keys, and others of names as far as they are needed to distinguish rows of one time."""
     names = [
         profile
         for profile in profiles
@@ -200,7 +200,7 @@ def _found_keys(connection: duckdb.DuckDBPyConnection, table: str, time_sql: str
     rows_apart = _distinct(connection, table, time_sql, keys)
     for name in others:
         more = _distinct(connection, table, time_sql, [*keys, name])
-        # A state may tell some rows apart by chance; a name tells most of them apart.
+        # A state may distinguish some rows by chance; a name distinguishes most of them.
         if rows_apart < 0.9 * more:
             keys, rows_apart = [*keys, name], more
     return keys
@@ -231,11 +231,11 @@ def number_format(
     (without,) = connection.sql(
         f"SELECT count(*) FROM {table} WHERE {column.is_filled_sql} AND NOT contains({cell}, ',') AND TRY_CAST({cell} AS DOUBLE) IS NOT NULL"
     ).fetchall()[0]
-    doubt = f"column {column.name}: {column.shown}: a comma could be the decimal sign, or part thousands"
+    doubt = f"column {column.name}: {column.shown}: a comma could be the decimal separator or the thousands separator"
     # A comma between thousands is missing in small numbers, and parts the cells of a row in files that have it.
     if without or delimiter == ",":
         raise UsageError(f"{file}: {doubt}; say which, with --decimal ',' or --thousands ','")
-    return DECIMAL_COMMA, [f"{doubt}; it is taken for the decimal sign; --thousands ',' says otherwise"]
+    return DECIMAL_COMMA, [f"{doubt}; it is taken as the decimal separator; --thousands ',' says otherwise"]
 
 
 def _ordered(keys: list[str], *, is_long: bool) -> list[str]:

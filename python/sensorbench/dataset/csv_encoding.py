@@ -23,7 +23,7 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-# So many lines that are not UTF-8 are looked at.
+# This many lines that are not UTF-8 are looked at.
 _MAX_LINES = 1000
 # Bytes that are not text in the western encoding: controls, and those that it leaves undefined.
 _NOT_WESTERN = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f\x81\x8d\x8f\x90\x9d]")

@@ -25,7 +25,7 @@ from sensorbench.dataset.csv_times import FoundTime, find_time
 from sensorbench.dataset.mapping import FILE_NAME, TimeColumn
 from sensorbench.errors import UsageError, problem_text
 
-# So many rows are looked at, of so many files.
+# This many rows are looked at, of this many files.
 SAMPLE_ROWS = 500_000
 SAMPLE_FILES = 20
 _TABLE = "sampled"

@@ -107,7 +107,7 @@ def text_rows(connection: duckdb.DuckDBPyConnection, file: Path, encoding: str =
 
 
 def refuse_alike(where: str, found: list[str], required: list[str]) -> None:
-    """Raises UsageError when a column's name stands there twice, or as one that only upper and lower case tells from it: DuckDB
+    """Raises UsageError when a column's name stands there twice, or twice but for upper and lower case: DuckDB
     would take them for one.
     """
     for name in required:
@@ -119,7 +119,7 @@ def refuse_alike(where: str, found: list[str], required: list[str]) -> None:
 
 
 def require_columns(file: Path, found: list[str], required: list[str]) -> None:
-    """Raises UsageError when a column is missing, or cannot be told from another one."""
+    """Raises UsageError when a column is missing, or cannot be distinguished from another one."""
     missing = [name for name in required if name not in found]
     if missing:
         raise UsageError(f"{file}, line 1: there is no column {missing[0]!r}; the columns are {', '.join(found)}")

@@ -9,7 +9,7 @@ import duckdb
 from sensorbench.dataset.csv_columns import ColumnProfile
 from sensorbench.dataset.mapping import TimeColumn
 
-# A column is of times when at least so many of its cells are.
+# A column is of times when at least this many of its cells are.
 MIN_SHARE = 0.95
 _NAME = re.compile(r"time|date|datum|zeit|^ts$|_ts$|^ts_|epoch|unix|fecha|heure|recorded|created|^at$|_at$", re.IGNORECASE)
 _PARTS = ("year", "month", "day", "hour", "minute", "second")

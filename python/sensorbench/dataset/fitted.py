@@ -33,9 +33,9 @@ QUANTILES = 65
 GAP_QUANTILES = 9
 # An hour of the day with fewer readings than this has the distribution of the whole day.
 MIN_READINGS_AN_HOUR = 30
-# A series is regular when so many of its intervals are the same.
+# A series is regular when this many of its intervals are the same.
 REGULAR_SHARE = 0.8
-# In an irregular series, intervals so many times the median are gaps.
+# In an irregular series, intervals this many times the median are gaps.
 GAP_FACTOR = 10.0
 MAX_DECIMALS = 6
 

@@ -1,6 +1,6 @@
 """Generated rows and their files, which are the same byte for byte whoever writes them: this process, or many machines.
 
-A generator makes rows in parts, each a function of the seed and the part's number. A file holds so many parts that follow one
+A generator makes rows in parts, each a function of the seed and the part's number. A file holds a fixed number of parts that follow one
 another, and no group of rows goes from one part into the next. So the files follow from the dataset alone, and from nothing
 that is different where it is generated: threads, partitions, or how often somebody had to begin again.
 """
@@ -75,7 +75,7 @@ WriteFiles = Callable[[Generated, Path, Sequence[PartsFile]], list[WrittenFile]]
 
 
 def files_of(relation: str, parts: int) -> list[PartsFile]:
-    """The files of a relation with so many parts: one that is called like it, or several in a folder that is."""
+    """The files of a relation with this many parts: one that is called like it, or several in a folder that is."""
     if parts <= PARTS_A_FILE:
         return [PartsFile(f"{relation}{SUFFIX}", 0, parts)]
     return [
@@ -85,7 +85,7 @@ def files_of(relation: str, parts: int) -> list[PartsFile]:
 
 
 def in_this_process(reporter: ProgressReporter, threads: int | None = None) -> WriteFiles:
-    """Writes files in so many threads, as many as there are processors if not given: compressing a file takes longer than making its rows."""
+    """Writes files in this many threads, as many as there are processors if not given: compressing a file takes longer than making its rows."""
     total = threads or os.cpu_count() or 1
 
     def write(generated: Generated, folder: Path, files: Sequence[PartsFile]) -> list[WrittenFile]:

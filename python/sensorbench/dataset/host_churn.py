@@ -1,8 +1,8 @@
 """Hosts that end while others begin, in the data of TSBS: in each period a share of them is replaced by as many new ones, as where containers are
-started anew. TSBS itself has none; prometheus-benchmark calls it churn.
+restarted. TSBS itself has none; prometheus-benchmark calls it churn.
 
 As many hosts have readings at any time, and more and more have had some. A host that takes another one's place has a number, and so tags, of its
-own, and goes on with its values.
+own, and continues with its values.
 """
 
 import math

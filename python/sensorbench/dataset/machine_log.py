@@ -30,7 +30,7 @@ READING_MS = (1_000, 590_000)
 
 @dataclass(frozen=True)
 class Band:
-    """So many records whose values lie evenly spread from `low` to below `high`."""
+    """A number of records whose values are evenly spread from `low` to below `high`."""
 
     records: float
     low: float

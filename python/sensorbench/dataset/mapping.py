@@ -136,9 +136,9 @@ class Mapping(toml_file.FileModel):
         description="Sensors whose values are text: their columns by name, where each row has several sensors; else a list of their names.",
     )
     missing: list[str] = Field(default=["NA"], description='Texts that mean "no value". Empty cells and NaN always do.')
-    decimal: Decimal = Field(default=".", description="How values write their decimal point.")
+    decimal: Decimal = Field(default=".", description="Decimal separator of values.")
     thousands: Thousands | None = Field(
-        default=None, description="What parts groups of three digits in values: `,`, `.`, a blank or `'`; nothing if not given."
+        default=None, description="Thousands separator of values: `,`, `.`, a space or `'`; none if not given."
     )
     encoding: str = Field(
         default=UTF_8,
@@ -165,7 +165,7 @@ class Mapping(toml_file.FileModel):
     @model_validator(mode="after")
     def _known_signs(self) -> "Mapping":
         if self.thousands == self.decimal:
-            raise ValueError(f"thousands: {self.thousands!r} is the decimal sign, too; expected two signs")
+            raise ValueError(f"thousands: {self.thousands!r} is the decimal separator, too; expected different separators")
         check_encoding(self.encoding)
         return self
 

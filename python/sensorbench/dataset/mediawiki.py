@@ -104,9 +104,9 @@ class Dump:
         try:
             self._parser.Parse(data, is_last)
         except expat.ExpatError as error:
-            raise self._why_unsuitable(f"no XML that can be read: {expat.ErrorString(error.code)}") from None
+            raise self._why_unsuitable(f"not valid XML: {expat.ErrorString(error.code)}") from None
         if self._fed - self._parser.CurrentByteIndex > MAX_TAG_BYTES:
-            raise self._why_unsuitable(f"a tag, comment or name is longer than {MAX_TAG_BYTES:,} bytes; no dump has such")
+            raise self._why_unsuitable(f"a tag, comment or name is longer than {MAX_TAG_BYTES:,} bytes, which no dump has")
 
     def _why_unsuitable(self, problem: str) -> UsageError:
         return UsageError(
@@ -168,7 +168,7 @@ class Dump:
         elif path == _PAGE_ID:
             self._page.page_id = self._whole_number(value, "<id>")
         elif path == _TEXT:
-            # Of several revisions, the last in the file is the newest. Dumps of mere metadata tell how long a text is, and hold
+            # Of several revisions, the last in the file is the newest. Dumps of mere metadata say how long a text is, and hold
             # none.
             is_left_out = "deleted" in self._attributes or (not value and self._attributes.get("bytes", "0") != "0")
             self._page.text = None if is_left_out else value
@@ -180,7 +180,7 @@ class Dump:
 
     def _finished(self, page: Page) -> Page:
         if not self._says_namespace:
-            # Before format 0.6, the title alone tells.
+            # Before format 0.6, only the title shows it.
             prefix, colon, _ = page.title.partition(":")
             page.namespace = self._namespaces.get(prefix, ARTICLE_NAMESPACE) if colon else ARTICLE_NAMESPACE
         if page.redirects_to is None and page.text is not None and (redirect := _REDIRECT.match(page.text)):

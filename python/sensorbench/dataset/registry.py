@@ -42,7 +42,7 @@ _UNFINISHED = re.compile(r".+\.\d+\.unfinished")
 
 @dataclass(frozen=True)
 class Importer:
-    """An importer of the original files of a published dataset: files, the folder, whether to skip bad rows, whom to tell."""
+    """An importer of the original files of a published dataset: files, the folder, whether to skip bad rows, and who reports progress."""
 
     recognises: Callable[[Path], bool]
     import_files: Callable[[list[Path], Path, bool, ProgressReporter], Dataset]
@@ -144,7 +144,7 @@ def open_dataset(name: str, *, scale: float = 1.0, seed: int = DEFAULT_SEED, rep
         name: that of a dataset, the folder that one was imported or generated into, or a mapping file (.toml).
         scale: share of the whole that is used, above 0 and at most 1: of the span, of the sensors, or of the articles.
         seed: of generated data.
-        reporter: told how far generating and importing are; nobody is if None.
+        reporter: reports progress, if given.
 
     Raises:
         UsageError: for a name that nothing has, a scale out of range, or a mapping that does not fit.
@@ -216,7 +216,7 @@ def import_described(described: mapping.Mapping, files: list[Path], out: Path | 
         described: the mapping; the files that it names are not looked at.
         files: the files.
         out: the folder for the dataset; the cache if None, where they are imported once.
-        reporter: told that files are imported.
+        reporter: reports the import.
 
     Raises:
         UsageError: for files that are not there or do not fit, and for a folder that is not free.
@@ -275,10 +275,10 @@ def import_files(names: list[str], out: Path, *, skip_bad_rows: bool, reporter: 
     """Imports original files of a published dataset, or a user's own.
 
     Args:
-        names: an importer's name or a mapping file first, then the files; or files alone, which tell their importer themselves.
+        names: an importer's name or a mapping file first, then the files; or files alone, whose importer is detected.
         out: the folder for the dataset; it must be empty or not there.
         skip_bad_rows: whether bad rows are left out and counted; else nothing is imported if there is one.
-        reporter: told how far it is; nobody is if None.
+        reporter: reports progress, if given.
 
     Raises:
         UsageError: for files that do not fit, and for bad rows that are not skipped.

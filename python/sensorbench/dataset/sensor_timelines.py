@@ -63,7 +63,7 @@ def generate(name: str, out: Path, seed: int, scale: float, write: WriteFiles) -
 
 
 def _series(number: int) -> dict[str, object]:
-    """One sensor, as it is told to the generator: 15 to 25 degrees, warmer in the afternoon, seldom far from the middle."""
+    """One sensor, as the generator takes it: 15 to 25 degrees, warmer in the afternoon, seldom far from the middle."""
     return {
         "site": 0,
         "zone": number,

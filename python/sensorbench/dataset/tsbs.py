@@ -76,7 +76,7 @@ Bounds = tuple[float, float]
 
 
 class Walk(TypedDict):
-    """How a field goes on from interval to interval, for the engine."""
+    """How a field evolves from interval to interval, for the engine."""
 
     name: str
     start: Bounds
@@ -88,7 +88,7 @@ class Walk(TypedDict):
 
 _KEY = (pa.field("site", pa.int32(), nullable=False), pa.field("zone", pa.int32(), nullable=False))
 HOST_SCHEMA = pa.schema([*_KEY, *(pa.field(tag, pa.string(), nullable=False) for tag in HOST_TAGS)])
-_HOW_RENEWED = " A host that takes another one's place has a number and tags of its own, and goes on with its values."
+_HOW_RENEWED = " A host that takes another one's place has a number and tags of its own, and continues with its values."
 SITE_IS = "the number of the host's region, 1 to 9, in TSBS's order"
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}

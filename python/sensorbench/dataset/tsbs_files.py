@@ -34,7 +34,7 @@ _NUMBER = rb"(-?[0-9.]+(?:[eE][-+]?\d+)?)"
 
 
 class _Measurement:
-    """How rows of a measurement are read: its name, and how its fields lie in a line of line protocol, behind tags that are numbers."""
+    """How rows of a measurement are read: its name, and how its fields lie in a line of line protocol, after tags that are numbers."""
 
     def __init__(self, layout: Layout, name: str) -> None:
         self.name = name
@@ -106,7 +106,7 @@ def import_files(files: list[Path], out: Path, *, skip_bad_rows: bool, reporter:
         files: line protocol or TimescaleDB's form, each plain or compressed by gzip, bzip2 or xz.
         out: the folder.
         skip_bad_rows: whether bad rows are left out and counted; else the first one is an error.
-        reporter: told how far it is.
+        reporter: reports progress.
 
     Raises:
         UsageError: for what is none of TSBS's files, and for bad rows that are not skipped, with file and line.
@@ -202,7 +202,7 @@ def _lines(stream: ByteStream) -> Iterator[list[bytes]]:
 
 
 def _rows(file: _File, stream: ByteStream, taker: "_Taker | None", counts: _Counts) -> Iterator[list[_Row]]:
-    """The rows of a file, those of a chunk together. Bad ones are told to `taker`."""
+    """The rows of a file, those of a chunk together. Bad ones are reported to `taker`."""
     blocks = _lines(stream)
     first = next(blocks, [])
     blocks = chain([first], blocks)
@@ -246,7 +246,7 @@ def _rows_of_pairs(
                 tags = b""
         yield rows
     if tags and not stream.is_cut:
-        _refuse(taker, number + 1, b"", "the file ends behind the tags of a row; expected its values")
+        _refuse(taker, number + 1, b"", "the file ends after the tags of a row; expected its values")
 
 
 def _check_header(file: _File, number: int, line: bytes) -> None:

@@ -33,7 +33,7 @@ ARRIVAL = "arrival"
 
 
 def _walk(name: str, step: float, bounds: Bounds, start: Bounds, decimals: int = 0) -> Walk:
-    """A field that walks in evenly distributed steps of at most so much."""
+    """A field that walks in evenly distributed steps of at most this much."""
     return {
         "name": name,
         "start": start,

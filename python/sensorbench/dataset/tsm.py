@@ -36,7 +36,7 @@ STATION_SCHEMA = pa.schema(
 _MAX_STATIONS = 2**31 - 1
 # Bounds that no walk of the grid of features comes to.
 _UNBOUNDED = (-1e12, 1e12)
-# Values between 0 and 1 are cut to so many decimals: D-LONG and D-MULTI to three, as gauges show them; those of the grid lose nothing.
+# Values between 0 and 1 are cut to this many decimals: D-LONG and D-MULTI to three, as gauges show them; those of the grid lose nothing.
 _GAUGE_DECIMALS, _ALL_DECIMALS = 3, 17
 _OUTLIER_DEVIATION = 15.0
 
@@ -195,7 +195,7 @@ NARROW_FORM = f"SELECT site, 0 AS zone, sensor, time, value FROM {STATION_READIN
 
 @dataclass(frozen=True)
 class _Change:
-    """How a value goes on, in the words of the engine's plan: exactly one of these."""
+    """How a value evolves, in the words of the engine's plan: exactly one of these."""
 
     normal: dict[str, float] | None = None
     uniform: dict[str, float] | None = None
@@ -204,7 +204,7 @@ class _Change:
 
 @dataclass(frozen=True)
 class _Values:
-    """What the engine makes of sensors: how values go on, and what is shown of them."""
+    """What the engine makes of sensors: how values evolve, and what is shown of them."""
 
     change: _Change
     bounds: tuple[float, float] = (0.0, 1.0)
@@ -276,5 +276,5 @@ _HOW_MADE = {
     "outliers": "Values are evenly spread over 0 to 1. A share of them is replaced by normally distributed ones (deviation 15).",
     "repeats": "Values are evenly spread over 0 to 1. A share of them repeats the value before.",
     "scarcity": "Values are evenly spread over 0 to 1. A share of them is missing.",
-    "delta": "Each sensor starts anywhere from 0 to 1 and walks in evenly distributed steps of at most so much.",
+    "delta": "Each sensor starts anywhere from 0 to 1 and walks in evenly distributed steps of at most this much.",
 }

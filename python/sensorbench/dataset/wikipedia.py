@@ -22,7 +22,7 @@ REDIRECTS = "redirects"
 
 IMPORTED_SCHEMA = pa.schema([*ARTICLE_SCHEMA, pa.field("wiki", pa.string()), pa.field("page_id", pa.int64())])
 REDIRECT_SCHEMA = pa.schema([("title", pa.string()), ("target", pa.string()), ("wiki", pa.string()), ("page_id", pa.int64())])
-# Rows are written when they are as long as this together; what a row has beside its text counts as so much.
+# Rows are written when they are as long as this together; what a row has beside its text counts as this much.
 CHARACTERS_A_BATCH = 8 << 20
 CHARACTERS_A_ROW = 100
 PAGES_A_BLOCK = 1 << 16
@@ -98,7 +98,7 @@ class _Rows:
         self._characters = 0
 
     def add(self, row: tuple[int | str, ...], characters: int) -> None:
-        """Adds a row with about so many characters."""
+        """Adds a row with about this many characters."""
         self._rows.append(row)
         self._characters += characters
         if self._characters >= CHARACTERS_A_BATCH:

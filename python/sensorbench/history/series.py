@@ -24,7 +24,7 @@ from sensorbench.results.history_entries import (
     VersionChange,
 )
 
-# A figure of the doctor that is so many times what it was is named at a change.
+# A figure of the doctor that is this many times what it was is named at a change.
 FAR = 2.0
 _OF_SERIES = ("experiment", "name", "variant", "operation", "metric", "unit", "higher_is_better")
 

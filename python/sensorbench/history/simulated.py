@@ -7,7 +7,7 @@ from importlib.resources import files
 from pydantic import BaseModel, ConfigDict, Field
 
 FILE = "simulated.json"
-# Within so many values a step must be found, in this share of cases.
+# Within this many values a step must be found, in this share of cases.
 WITHIN = 5
 POWER = 0.9
 

@@ -270,7 +270,7 @@ def _connect(path: Path, *, read_only: bool) -> tuple[duckdb.DuckDBPyConnection,
         if "lock" in said.lower():
             raise FailedError(f"{path}: another process has this history open; try again when it has ended") from None
         raise UsageError(
-            f"{path}: no DuckDB database ({said.splitlines()[0]}); name the file of a history with --store"
+            f"{path}: not a DuckDB database ({said.splitlines()[0]}); name the file of a history with --store"
         ) from None
     except duckdb.Error as error:
         raise UsageError(

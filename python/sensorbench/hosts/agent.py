@@ -19,7 +19,7 @@ from sensorbench.hosts.outcomes import outcome_of
 
 # How many calls a host makes at a time, besides those of kept objects, which are made one after the other for each.
 _CALLS_AT_A_TIME = 32
-# The methods of kept objects that wait for no other one: what goes on may hang, and ends by them.
+# The methods of kept objects that wait for no other one: a call in progress may hang, and ends by them.
 _CLOSE = "close"
 _AT_ONCE = frozenset({_CLOSE, "give_up"})
 
@@ -51,7 +51,7 @@ class _Kept:
 class Agent:
     """Calls and objects of one controller on this host. Each call is made once, by its ticket.
 
-    It ends what it keeps when it has heard nothing for `abandoned_s`. Its methods are coroutines so that dask calls none behind another.
+    It ends what it keeps when it has heard nothing for `abandoned_s`. Its methods are coroutines so that dask queues no call behind another.
     """
 
     def __init__(self, abandoned_s: float = ABANDONED_S) -> None:
@@ -128,7 +128,7 @@ class Agent:
                 self._ended.set()
                 for kept in self._kept.values():
                     if close := getattr(kept.value, _CLOSE, None):
-                        # A call that goes on may be what hangs.
+                        # A call in progress may be what hangs.
                         Thread(target=close, name="closing", daemon=True).start()
 
 

@@ -30,7 +30,7 @@ def clock_identity() -> str:
     try:
         return f"{_BOOT.read_text(encoding='ascii').strip()} {_NAMESPACE.stat().st_ino}"
     except OSError:
-        # A kernel that does not tell: no other process is known to have the same.
+        # A kernel that does not report it: no other process is known to have the same.
         return uuid4().hex
 
 

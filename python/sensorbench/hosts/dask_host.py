@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
-# A host that does not answer for so long is lost; once the user interrupts, earlier: after HURRIED_S.
+# A host that does not answer for this long is lost; once the user interrupts, earlier: after HURRIED_S.
 HEARTBEAT_S = 30.0
 # How often a host is asked whether it is there, and how long an answer is waited for until that is looked at again.
 _BEAT_S, _SLICE_S = 1.0, 0.5
@@ -190,7 +190,7 @@ class DaskHost:
                 return found
 
     def _gone(self, why: str) -> LostHostError:
-        """The host is lost: why, as far as its process tells."""
+        """The host is lost: why, as far as its process shows."""
         if self._lost is None:
             self._lost = f"host {self.name}: {self._how_it_ended() or why}"
         return LostHostError(self._lost)

@@ -12,7 +12,7 @@ from sensorbench.hosts.messages import BeHost, BeScheduler, Credentials
 if TYPE_CHECKING:
     from distributed import Security
 
-# A host of which the scheduler hears nothing for so long is gone to it.
+# A host of which the scheduler hears nothing for this long is gone to it.
 _SILENT = "30s"
 # Of dask's own: what would look into this process, listen for browsers or move work about.
 _CONFIGURATION = {
@@ -62,7 +62,7 @@ def security_of(credentials: Credentials) -> "Security":
 
 
 def security_of_client(scheduler: RunningScheduler) -> "Security":
-    """How a client connects to a cluster that runs already: by its certificates, or as dask's own configuration has it."""
+    """How a client connects to a cluster that is already running: by its certificates, or as dask's own configuration has it."""
     from distributed import Security
 
     if scheduler.ca_file is None or scheduler.cert_file is None or scheduler.key_file is None:

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import ParamSpec, Protocol, TypeVar
 
-# Once the user interrupts, what does not answer for so long (s) is lost.
+# Once the user interrupts, what does not answer for this long (s) is lost.
 HURRIED_S = 5.0
-# A host that hears nothing from its controller for so long (s) ends what it keeps: nobody would see what it does, or end it.
+# A host that hears nothing from its controller for this long (s) ends what it keeps: nobody would see what it does, or end it.
 ABANDONED_S = 30.0
 
 Arguments = ParamSpec("Arguments")
@@ -31,7 +31,7 @@ class Host(Protocol):
 
     def keep(self, kind: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
         """Makes an object there, and returns what stands for it here: its methods are called there, one after the other. Its `close` and
-        `give_up` alone are called at once, also while another one goes on.
+        `give_up` alone are called at once, also during another one.
 
         Where nobody here has been heard of for ABANDONED_S, the host calls the object's `close`, if it has one, and nothing else any more.
         """

@@ -31,7 +31,7 @@ class Controller(FileModel):
 
 
 class Scheduler(FileModel):
-    """A dask cluster that runs already, on SSH, Kubernetes or Slurm. Its workers are the hosts."""
+    """A dask cluster that is already running, on SSH, Kubernetes or Slurm. Its workers are the hosts."""
 
     url: str = Field(description="tls://HOST:PORT or tcp://HOST:PORT.")
     ca_file: Path | None = Field(default=None, description="The certificate of who signed those of the cluster, for tls://.")
@@ -54,7 +54,7 @@ class HostEntry(FileModel):
     name: str = Field(pattern=_NAME, description="Its name; with [scheduler], that of the worker.")
     reach: str | None = Field(
         default=None,
-        description="local, or ssh://USER@HOST:PORT as ssh takes it. Not with [scheduler], whose workers run already.",
+        description="local, or ssh://USER@HOST:PORT as ssh takes it. Not with [scheduler], whose workers are already running.",
     )
     address: str | None = Field(
         default=None,
@@ -108,7 +108,7 @@ class HostsFile(FileModel):
     """Hosts for load generators and for nodes of the lab: `--hosts hosts.toml`."""
 
     controller: Controller = Field(default=Controller(), description="This machine, as hosts reach it.")
-    scheduler: Scheduler | None = Field(default=None, description="A dask cluster that runs already.")
+    scheduler: Scheduler | None = Field(default=None, description="A dask cluster that is already running.")
     host: list[HostEntry] = Field(
         default=[], description="The hosts; with [scheduler], those of its workers that are used, all if there is none."
     )
@@ -135,5 +135,5 @@ def load_hosts_file(path: Path) -> HostsFile:
                 path, key, "reach is missing: expected local, or ssh://USER@HOST:PORT; workers of a cluster need [scheduler]"
             )
         if file.scheduler is not None and entry.reach is not None:
-            raise error_at(path, f"{key}.reach", "workers of [scheduler] run already; leave out reach")
+            raise error_at(path, f"{key}.reach", "workers of [scheduler] are already running; leave out reach")
     return file

@@ -13,9 +13,9 @@ from sensorbench.hosts.piped import PipedProcess
 _MODULE = ("-P", "-m", "sensorbench.hosts.process")
 # Python with its libraries is there by then, also over a slow network.
 _HELLO_S, _LISTENING_S = 60.0, 60.0
-# So long a process has to end by itself.
+# This long a process has to end by itself.
 _CLOSE_S = 5.0
-# A connection that says nothing for so many intervals of so many seconds is gone.
+# A connection that says nothing for this many intervals of this many seconds is gone.
 _ALIVE = ("ServerAliveInterval=5", "ServerAliveCountMax=3")
 
 
@@ -113,4 +113,4 @@ def _received(stream: IO[bytes]) -> Message | None:
     try:
         return receive(stream)
     except ValueError as error:
-        return Refused(why=f"it printed something else than its answers: {error}")
+        return Refused(why=f"it printed something other than its answers: {error}")

@@ -1,4 +1,4 @@
-"""The hosts of a command: reached while it goes on, and left as they were."""
+"""The hosts of a command: reached while it is running, and left as they were."""
 
 import logging
 import os
@@ -37,7 +37,7 @@ _LOGGERS = ("distributed", "tornado", "asyncio")
 class HostPool:
     """Hosts that a command uses: none is reached before the context begins, and nothing of it is left there when it ends.
 
-    Where they are not workers of a cluster that runs already, a scheduler is started here and a process on each host. These know one another by a certificate
+    Where they are not workers of a cluster that is already running, a scheduler is started here and a process on each host. These know one another by a certificate
     that is made for this command.
     """
 
@@ -81,7 +81,7 @@ class HostPool:
         return self._workers(scheduler, stack) if scheduler is not None else self._started(stack)
 
     def _workers(self, scheduler: RunningScheduler, stack: ExitStack) -> list[DaskHost]:
-        """The workers of a cluster that runs already, or those of them that the file names. Raises FailedError and UsageError."""
+        """The workers of a cluster that is already running, or those of them that the file names. Raises FailedError and UsageError."""
         if scheduler.url.startswith("tcp://"):
             self._progress.warn(
                 f"{scheduler.url} is not encrypted: what load generators need to log in goes over the network as it is; use tls://"

@@ -10,7 +10,7 @@ from sensorbench.errors import FailedError
 _SUBNET = "127.77"
 _CLUSTERS = range(1, 255)
 _COORDINATOR = 254
-# Where the usual port is taken, one of so many is.
+# Where the usual port is taken, one of this many is.
 _NEAR = 100
 
 
@@ -76,7 +76,7 @@ def free_port(host: str, port: int, other_ports: Sequence[int], taken: Sequence[
 
     """
     if busy := [other for other in other_ports if not is_free_at(host, other)]:
-        raise FailedError(f"{host}:{busy[0]} is in use by another program, or no address of this machine")
+        raise FailedError(f"{host}:{busy[0]} is in use by another program, or not an address of this machine")
     near = (candidate for candidate in range(port, port + _NEAR) if candidate not in taken)
     found = next((candidate for candidate in near if is_free_at(host, candidate)), None)
     if found is None:

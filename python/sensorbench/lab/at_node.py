@@ -89,7 +89,7 @@ def log_tail(instance: Instance, number: int) -> str:
 
 
 def send_signal(process: ProcessId, wanted: signal.Signals) -> bool:
-    """Sends a signal to the process of a node and those below it; False where it does not run."""
+    """Sends a signal to the process of a node and those below it; False if it is not running."""
     family = process.family()
     for item in family:
         item.send_signal(wanted)
@@ -97,7 +97,7 @@ def send_signal(process: ProcessId, wanted: signal.Signals) -> bool:
 
 
 def node_usage(process: ProcessId | None) -> NodeUsage | None:
-    """What a node takes; None of one that does not run."""
+    """What a node takes; None of one that is not running."""
     if process is None:
         return None
     try:

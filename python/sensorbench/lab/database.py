@@ -86,7 +86,7 @@ class LabDatabase(ABC):
     has_replicas: bool = False
     # By which option of commands an instance is used: as a target, or otherwise.
     used_as: str = "--target"
-    # The port of a process that the nodes need beside them, which is started first and goes on when they are started again.
+    # The port of a process that the nodes need beside them, which is started first and keeps running when they are restarted.
     coordinator_port: int | None = None
     # Options of a target's URL that need something that only a started server brings, with their values: the driver checks them when it is up.
     options_of_its_own: Mapping[str, tuple[str, ...]] = MappingProxyType({})
@@ -115,7 +115,7 @@ class LabDatabase(ABC):
     memory_rule: str = "nothing to set: it keeps no data in memory of its own, and the system's cache has what is left"
 
     def memory_settings(self, memory_bytes: int) -> dict[str, str]:
-        """How a node is set that may use so much memory in all.
+        """How a node is set that may use this much memory in all.
 
         Args:
             memory_bytes: of one node, for its heap, its caches and the system's cache of its files.
@@ -193,7 +193,7 @@ class LabDatabase(ABC):
         return ""
 
     def insight(self, instance: Instance, node: Node) -> Mapping[str, float]:
-        """Counters and gauges of a node that it does not tell clients, by names of its own; none of one that does not answer."""
+        """Counters and gauges of a node that it does not report to clients, by names of its own; none of one that does not answer."""
         return {}
 
     def empty_caches(self, instance: Instance, node: Node, user: ServerUser) -> None:
@@ -244,7 +244,7 @@ class LabCluster(LabDatabase):
         """Takes a node out of the cluster, before it is ended."""
 
     def knows_is_down(self, instance: Instance, node: Node, software: Path, user: ServerUser) -> bool:
-        """Whether the other nodes have noticed that a node does not answer; False where they do not tell."""
+        """Whether the other nodes have noticed that a node does not answer; False where they do not report it."""
         return False
 
     def balance(self, instance: Instance) -> None:

@@ -135,7 +135,7 @@ class Hdfs(LabCluster):
 
     def remove_node(self, instance: Instance, node: Node, software: Path, user: ServerUser) -> None:
         """There is one copy of each block."""
-        raise FailedError(f"{instance.name}: the blocks of node {node.number} are nowhere else; end the whole instance")
+        raise FailedError(f"{instance.name}: the blocks of node {node.number} exist nowhere else; stop the whole instance")
 
     def node_status(self, instance: Instance, user: ServerUser) -> dict[int, dict[str, str]]:
         """How many blocks each has."""

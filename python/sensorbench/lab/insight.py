@@ -1,4 +1,4 @@
-"""What the lab knows of its servers while they work, beyond what they tell a client."""
+"""What the lab knows of its servers while they work, beyond what they report to a client."""
 
 from sensorbench.lab import at_node
 from sensorbench.lab.instance import Instance, Node
@@ -11,7 +11,7 @@ def node_prefix(instance: Instance, node: Node) -> str:
 
 
 def insight(instance: Instance, node: Node) -> dict[str, float]:
-    """Counters and gauges of a node, or of the coordinator, as its machine tells them (`at_node.insight`); nothing of one that is down. Raises
+    """Counters and gauges of a node, or of the coordinator, as its machine reports them (`at_node.insight`); nothing of one that is down. Raises
     LostHostError where its host is gone.
     """
     return host_of(instance, node).call(at_node.insight, instance.part_on(node.placed_on), node.number)

@@ -177,7 +177,7 @@ def borrowed(spec: ServerSpec) -> Iterator[Instance]:
 
 
 def used_as(instance: Instance) -> str:
-    """How commands are told to use an instance: an option and its value."""
+    """The option and value by which commands use an instance."""
     return f"{LAB_SERVERS[instance.database].used_as} lab:{instance.name}"
 
 
@@ -187,7 +187,7 @@ def url_of(instance: Instance) -> str:
 
 
 def add_node(name: str, report: Report | None = None, *, hosts: str | None = None) -> Node:
-    """Starts one more node and makes it part of the cluster; tells how far it is where that takes long. `hosts`: as of `add_nodes`."""
+    """Starts one more node and makes it part of the cluster; returns how far it is where that takes long. `hosts`: as of `add_nodes`."""
     return add_nodes(name, 1, report, hosts=hosts)[0]
 
 
@@ -197,7 +197,7 @@ def add_nodes(name: str, count: int, report: Report | None = None, *, hosts: str
     Args:
         name: that of the instance.
         count: how many nodes.
-        report: told in words how far joining is, where that takes long.
+        report: called with the progress of joining, in words, if that takes long.
         hosts: where its nodes may be from now on, in the words of `--hosts`, where that is not as it was started; those that have nodes among them.
 
     Returns:
@@ -291,7 +291,7 @@ def start_node(name: str, number: int | None = None) -> Node:
     instance, database, software, user = _known(name)
     down = [node for node in _named(instance, number) if not runs(instance, node)]
     if not down:
-        up_ = f"node {number} runs" if number is not None else "all of its nodes run"
+        up_ = f"node {number} is running" if number is not None else "all of its nodes are running"
         raise UsageError(f"{name}: {up_}; only one that is down can be started")
     node = down[0]
     try:
@@ -318,11 +318,11 @@ def stop_node(name: str, number: int) -> Node:
 
 
 def signal_node(name: str, number: int, wanted: signal.Signals) -> None:
-    """Sends a signal to a node and all its processes, where it is. Raises FailedError if it does not run."""
+    """Sends a signal to a node and all its processes, where it is. Raises FailedError if it is not running."""
     instance = find_instance(name)
     node = _named(instance, number)[0]
     if node.process is None or not host_of(instance, node).call(at_node.send_signal, node.process, wanted):
-        raise FailedError(f"{name}: node {number} does not run")
+        raise FailedError(f"{name}: node {number} is not running")
 
 
 def knows_is_down(name: str, number: int) -> bool:
@@ -476,7 +476,7 @@ def _planned(spec: ServerSpec, database: LabDatabase, version: str, user: Server
     name = spec.name or next(name for name in (base, *(f"{base}-{n}" for n in range(2, len(taken) + 3))) if name not in taken)
     if name in taken:
         raise UsageError(
-            f"--name {name}: the lab has an instance of this name; name another, or end it: sensorbench lab down {name}"
+            f"--name {name}: the lab has an instance of this name; choose another, or stop it: sensorbench lab down {name}"
         )
     masters = spec.nodes or database.nodes
     count = masters * (1 + spec.replicas)
@@ -544,7 +544,7 @@ def _start(instance: Instance, database: LabDatabase, software: Path, user: Serv
 
 
 def server_processes(instance: Instance) -> dict[str, WatchedProcess]:
-    """The main process of each node that runs, and the coordinator, by a name for reports. Raises LostHostError."""
+    """The main process of each node that is running, and the coordinator, by a name for reports. Raises LostHostError."""
     return {
         process_name(instance, node): WatchedProcess(node.process, host_of(instance, node))
         for node in instance.all_processes

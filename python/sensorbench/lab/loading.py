@@ -119,7 +119,7 @@ def _ended(process: "subprocess.Popen[bytes]") -> Iterator[None]:
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         if not wait_until(lambda: not _in_group(process.pid), timeout_s=_ENDS_WITHIN_S):
-            raise FailedError(f"processes {_in_group(process.pid)} of the loader do not end; end them before you go on")
+            raise FailedError(f"processes {_in_group(process.pid)} of the loader do not end; stop them before you continue")
 
 
 def _in_group(group: int) -> list[int]:

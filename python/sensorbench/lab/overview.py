@@ -67,12 +67,12 @@ def status(instance: Instance, *, ask_servers: bool = False) -> InstanceStatus:
 
 
 def _state(instance: Instance, nodes: list[NodeStatus]) -> str:
-    """The state, or how many nodes run, and of how many that is not known."""
+    """The state, or how many nodes are running, and of how many that is not known."""
     running = sum(node["runs"] is True for node in nodes)
     unknown = sum(node["runs"] is None for node in nodes)
     if running == len(nodes) or instance.state == "being removed":
         return instance.state
-    return f"{running} of {len(nodes)} nodes run{f', {unknown} unknown' if unknown else ''}"
+    return f"{running} of {len(nodes)} nodes are running{f', {unknown} unknown' if unknown else ''}"
 
 
 def _shown(instance: Instance, node: Node, statuses: dict[str, str] | None) -> NodeStatus:

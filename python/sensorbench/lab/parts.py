@@ -177,6 +177,6 @@ def drop_empty_parts(instance: Instance) -> None:
 
 
 def require_hosts(instance: Instance) -> None:
-    """Raises LostHostError unless all hosts of an instance answer: what is done to a cluster needs to know which of its nodes run."""
+    """Raises LostHostError unless all hosts of an instance answer: what is done to a cluster needs to know which of its nodes are running."""
     for host in hosts_of(instance):
         host.call(is_running, None)

@@ -147,7 +147,7 @@ def absolute(text: str) -> str:
 
 
 def disconnect() -> None:
-    """Leaves all hosts that were connected; what runs there goes on."""
+    """Leaves all hosts that were connected; what runs there keeps running."""
     _connected.clear()
     _connections.close()
 

@@ -68,7 +68,7 @@ def _cpu_s(family: list[psutil.Process], *, with_children: bool) -> float:
 
 
 def _memory_bytes(family: list[psutil.Process]) -> int:
-    """Memory of a server: what its processes share is counted once, where the system tells it apart."""
+    """Memory of a server: what its processes share is counted once, where the system reports it."""
     if len(family) == 1:
         return int(family[0].memory_info().rss)
     return int(

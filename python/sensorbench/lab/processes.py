@@ -48,7 +48,7 @@ class ProcessId(BaseModel):
         return process if is_same else None
 
     def family(self) -> list[psutil.Process]:
-        """The process and those below it; none if it does not run."""
+        """The process and those below it; none if it is not running."""
         found = self.find()
         return [] if found is None else [found, *found.children(recursive=True)]
 

@@ -113,7 +113,7 @@ def sweep() -> list[str]:
 
 
 def sweep_hosts(text: str, hosts: Sequence[Host]) -> None:
-    """Ends on hosts what belongs to nobody there, and removes what could not be removed when one of them was lost. Whoever goes on there finds neither
+    """Ends on hosts what belongs to nobody there, and removes what could not be removed when one of them was lost. Whoever works there afterwards finds neither
     nodes at the addresses that are wanted nor old records.
 
     Args:

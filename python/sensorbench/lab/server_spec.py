@@ -18,7 +18,7 @@ class ServerSpec:
     memory_bytes: int | None = None
     # Whether caches and heaps are set such that they fit into `memory_bytes`, where `settings` says nothing else.
     fits_memory: bool = False
-    # Whether it goes on when the process that started it ends.
+    # Whether it keeps running when the process that started it ends.
     stays: bool = True
     # The name of another instance whose nodes' addresses it shares, node by node: what computes there is local to the data.
     beside: str | None = None

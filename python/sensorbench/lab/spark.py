@@ -197,7 +197,7 @@ class Spark(LabCluster):
 
 def _problem(key: str, value: str) -> str:
     if key in _FORMS:
-        return "" if _FORMS[key].fullmatch(value) else f"{value} is none; expected for example {_DEFAULTS[key]}"
+        return "" if _FORMS[key].fullmatch(value) else f"{value} is not one; expected for example {_DEFAULTS[key]}"
     if not key.startswith("spark."):
         return f"expected {', '.join(_FORMS)}, or a setting of Spark's (spark.…)"
     if key.startswith(_OF_THE_LAB):

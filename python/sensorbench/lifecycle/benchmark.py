@@ -116,7 +116,7 @@ class Benchmark(ABC, Generic[Plan, Manifest, Writer]):
         """What the manifest says of the plan."""
 
     def check_same(self, before: Manifest, after: Manifest, folder: Path) -> Manifest:
-        """The manifest with which results go on. Raises UsageError if they were begun with another plan."""
+        """The manifest with which results are resumed. Raises UsageError if they were begun with another plan."""
         raise AssertionError(f"a kind that can resume says what must be the same: {type(self).__name__}")
 
     @abstractmethod
@@ -130,7 +130,7 @@ class Benchmark(ABC, Generic[Plan, Manifest, Writer]):
 def run(
     benchmark: Benchmark[Plan, Manifest, Writer], plan: Plan, folder: Path, progress: ProgressReporter, *, resume: bool = False
 ) -> None:
-    """Runs a benchmark into a folder, which is new unless it goes on with results there.
+    """Runs a benchmark into a folder, which is new unless it continues with results there.
 
     Raises:
         UsageError: before anything is written.
@@ -150,7 +150,7 @@ def run(
             manifest = benchmark.check_same(before, manifest, folder)
         writer = benchmark.writer(folder, manifest)
         context = RunContext(folder, owner, servers, writer, progress)
-        with record_status(writer, "; --resume goes on" if benchmark.can_resume else "", servers):
+        with record_status(writer, "; --resume continues" if benchmark.can_resume else "", servers):
             _log.info("execute into %s", folder)
             benchmark.execute(plan, context)
         if writer.manifest.status == "complete":
@@ -160,10 +160,10 @@ def run(
 def check_folder(folder: Path, *, resume: bool, can_resume: bool = True) -> None:
     """Raises UsageError when results cannot go into a folder."""
     if not resume:
-        check_is_free(folder, ", or go on with --resume" if can_resume else "")
+        check_is_free(folder, ", or continue with --resume" if can_resume else "")
     elif not has_results(folder):
         raise UsageError(
-            f"--resume: {folder} holds no results to go on with; leave out --resume to begin, or name another folder with --out"
+            f"--resume: {folder} holds no results to continue; leave out --resume to begin, or name another folder with --out"
         )
 
 

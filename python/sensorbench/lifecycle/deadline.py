@@ -23,4 +23,4 @@ class Deadline:
         expected_s = sum(self._longest_s.get(kind, 0.0) for kind in kinds or ("",))
         if time.monotonic() - self._begun_s + expected_s > self.budget_s:
             length = f"{self.budget_s:g} s" if self.budget_s < 120.0 else f"{self.budget_s / 60:.0f} min"
-            raise BudgetOverError(f"the budget of {length} is over before {what}; --resume goes on")
+            raise BudgetOverError(f"the budget of {length} is over before {what}; --resume continues")

@@ -16,7 +16,7 @@ from sensorbench.runner import Servers
 
 @dataclass(frozen=True)
 class ChildPlan:
-    """A benchmark of a series. `run` plans and runs it, and is called with whether it goes on with what is in its folder: plans hold
+    """A benchmark of a series. `run` plans and runs it, and is called with whether it continues with what is in its folder: plans hold
     datasets and servers, which those of all children together should not. It returns why the benchmark was left out, None if it was not.
     """
 

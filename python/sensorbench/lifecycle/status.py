@@ -25,7 +25,7 @@ _INTERRUPTED = (KeyboardInterrupt, CancelledError, InterruptedRunError)
 
 @contextmanager
 def record_status(writer: ManifestWriter[Any], otherwise: str, servers: Servers) -> Iterator[None]:
-    """Records how what is done in this context ends; `otherwise` says how it can go on after an interruption. A failure that has cost one of the
+    """Records how what is done in this context ends; `otherwise` says how it can continue after an interruption. A failure that has cost one of the
     lab's `servers` says how that one ended.
 
     What is refused before anything was done leaves nothing. A budget that is over ends the context without an error. Raises InterruptedRunError, DiskFullError and FailedError.

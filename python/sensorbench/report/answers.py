@@ -24,7 +24,7 @@ def answers(summary: ComparisonSummary) -> Section:
 def _compared(summary: ComparisonSummary) -> list[Block]:
     result = summary.result
     if summary.answers_equal is None:
-        why = f", because the work is {summary.status}" if summary.status != "complete" else ""
+        why = f", because the benchmark is {summary.status}" if summary.status != "complete" else ""
         return [Text(f"Answers were not compared{why}.")]
     said = "All answers were equal." if summary.answers_equal else "Some answers were different."
     style = "good" if summary.answers_equal else "bad"

@@ -11,12 +11,12 @@ from sensorbench.results.described import BatchedLoad, LoadSizeSample
 from sensorbench.results.page import Block, Chart, ChartSpec, Columns, Grid, Heading, Line, Piece, Table, Text
 from sensorbench.results.summary.comparison import LoadFigures
 
-# A database keeps up with a rate if the last batch began at most so many intervals between batches late: what is later piles up.
+# A database keeps up with a rate if the last batch began at most this many intervals between batches late: what is later piles up.
 _KEPT_UP = 2
 
 
 class GrowthRow(NamedTuple):
-    """Batches of a variant that were acknowledged when so much was stored; `megabytes` are 0 where nobody knows them."""
+    """Batches of a variant that were acknowledged when this much was stored; `megabytes` are 0 where nobody knows them."""
 
     variant: str
     rows: int
@@ -27,7 +27,7 @@ class GrowthRow(NamedTuple):
 
 
 class StoredRow(NamedTuple):
-    """What the data of a variant took when so many rows were in."""
+    """What the data of a variant took when this many rows were in."""
 
     variant: str
     rows: int
@@ -168,7 +168,7 @@ def _growth(variant: str, of: BatchedLoad) -> list[GrowthRow]:
 
 
 def _bytes_at(sizes: Sequence[LoadSizeSample], rows: int) -> float:
-    """What the data took when so many rows were in, between the samples before and after; 0 where there are none."""
+    """What the data took when this many rows were in, between the samples before and after; 0 where there are none."""
     for before, after in pairwise(sizes):
         if before["rows"] <= rows <= after["rows"] and after["rows"] > before["rows"]:
             share = (rows - before["rows"]) / (after["rows"] - before["rows"])

@@ -13,7 +13,7 @@ from sensorbench.results.page import ChartSpec
 # For the same reason channels are written as `alt.Y("low:Q")`, and not as "low:Q", of which altair would have to find out what it is.
 schemapi.disable_debug_mode()
 
-# Okabe and Ito's colours, which people with any colour vision can tell apart, lightened to be seen on dark ground, too.
+# Okabe and Ito's colours, which people with any colour vision can distinguish, lightened to be seen on dark ground, too.
 COLOURS = ["#3b82c4", "#e07b39", "#2fa37c", "#c46ca0", "#d9a521", "#6bb6e8", "#8d6fc9", "#8a8a8a"]
 # For what is seen on light and on dark ground and says nothing itself.
 QUIET = "#8a8a8a"
@@ -326,7 +326,7 @@ def load(rows: Sequence[LoadRow], variants: list[str]) -> ChartSpec:
 
 
 def _bars(rows: Sequence[VariantRow], variants: list[str], shown: Sequence[alt.Tooltip]) -> alt.Chart:
-    """A bar for each variant; `shown` is what it tells when it is pointed at, besides the variant."""
+    """A bar for each variant; `shown` is what its tooltip shows, besides the variant."""
     bars: alt.Chart = of_variants(rows).mark_bar()
     encoded: alt.Chart = bars.encode(y=_variants_below(variants), tooltip=[alt.Tooltip("variant:N"), *shown])
     return encoded
@@ -414,6 +414,6 @@ def _lines(
     how: str,
     **mark: Any,
 ) -> ChartSpec:
-    """A line for each variant; `shown` is what it tells when it is pointed at, besides the variant."""
+    """A line for each variant; `shown` is what its tooltip shows, besides the variant."""
     line = of_variants(rows).mark_line(**mark)
     return sized(line.encode(x=x, y=y, color=variant_colour(variants), tooltip=[alt.Tooltip("variant:N"), *shown]), how)

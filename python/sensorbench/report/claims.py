@@ -29,7 +29,7 @@ _HOW_TO_READ = (
 )
 _FORMAT_1 = (
     "These verdicts were given by the rules of format 1, which could not distinguish every finding from its contrary. `sensorbench report` judges the "
-    "results anew where they hold what that takes."
+    "results again if they contain what that takes."
 )
 
 

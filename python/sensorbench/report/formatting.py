@@ -14,7 +14,7 @@ _BYTES = [(1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")]
 
 
 def significant(number: float, digits: int = 3) -> str:
-    """A number with so many significant digits, and no exponent where a reader would not expect one."""
+    """A number with this many significant digits, and no exponent where a reader would not expect one."""
     if number == 0 or not math.isfinite(number):
         return "0" if number == 0 else "–"
     decimals = max(0, digits - 1 - math.floor(math.log10(abs(number))))

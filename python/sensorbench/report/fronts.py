@@ -155,7 +155,7 @@ _PLACES = [(dx, dy) for dy in (-10, 10, -23, 23, -36, 36, -49) for dx in (9, -9)
 
 def _labels(points: Sequence[_Placed]) -> list[_Label]:
     """The labels of the points on a front, each where it covers no other and no such point, and if possible no point at all. One
-    for which there is no room is left out: its point tells it when it is pointed at.
+    for which there is no room is left out: the tooltip of its point shows it.
     """
     centres = [(WIDTH * _share(points, "x", point["x"]), HEIGHT * (1.0 - _share(points, "y", point["y"]))) for point in points]
     marks = [_Area(across - 6, down - 6, across + 6, down + 6) for across, down in centres]

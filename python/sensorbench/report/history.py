@@ -31,7 +31,7 @@ _DOCTOR: dict[str, tuple[str, Callable[[float], str]]] = {
     "null_ops_per_s": ("no-op rate of the client", lambda per_s: f"{formatting.count(per_s)}/s"),
     "aa_variation": ("A/A variation", formatting.percent),
 }
-# Digests are shown as far as they tell two apart.
+# Digests are shown as far as they distinguish two.
 _DIGEST = 12
 
 

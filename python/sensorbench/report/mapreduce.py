@@ -193,7 +193,7 @@ def _placements(result: MapReduceFigures) -> Section | None:
 
 def _came_about(placement: Placement) -> str:
     if placement.how == "started":
-        return "loaded with so many nodes"
+        return "loaded at this size"
     return f"grown in {formatting.duration(placement.took_s)}"
 
 

@@ -15,7 +15,7 @@ from sensorbench.results.page import Block, Chart, ChartSpec, Grid, Heading
 from sensorbench.results.server_use import server_use
 from sensorbench.results.summary.comparison import ShownRequests
 
-# Of each run, a chart has at most so many points.
+# Of each run, a chart has at most this many points.
 MAX_POINTS = 600
 
 

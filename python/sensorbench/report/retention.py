@@ -40,7 +40,7 @@ def retention_section(summary: ComparisonSummary, result: ComparisonResult) -> S
         return None
     wanted: Mapping[str, object] = summary.result.workload.get("retention") or {}
     text = (
-        f"The times of the readings went on by {wanted.get('span')} in the run. Each {wanted.get('every')} of that time, an action rolled up what had come "
+        f"The times of the readings advanced by {wanted.get('span')} in the run. Each {wanted.get('every')} of that time, an action rolled up what had come "
         f"since, and what had come late, and then had readings expire that were older than {wanted.get('keep')}. Afterwards, with everything arrived, "
         "one more action did the same. DuckDB computes from the acknowledged readings what must be there then: each reading that is "
         "young enough, none that is older, and each row of the rollup."

@@ -36,11 +36,11 @@ class PricePerHour:
     per_hour: float
 
     def of_readings(self, readings_per_s: float | None) -> float | None:
-        """The cost of writing a million readings at so many per second."""
+        """The cost of writing a million readings at this many per second."""
         return self._of(readings_per_s, 1e6)
 
     def of_queries(self, per_s: float | None) -> float | None:
-        """The cost of a thousand operations at so many per second."""
+        """The cost of a thousand operations at this many per second."""
         return self._of(per_s, 1e3)
 
     def _of(self, per_s: float | None, count: float) -> float | None:
@@ -436,7 +436,7 @@ def _operations(result: ComparisonResult, summary: ComparisonSummary, variant: s
 
 
 def _curve(result: ComparisonResult, variant: str, operation: str) -> list[float]:
-    """Latencies (s) of all usable runs at those of `CURVE_SHARES` that so many operations can tell; empty if there are none."""
+    """Latencies (s) of all usable runs at those of `CURVE_SHARES` that this many operations can support; empty if there are none."""
     runs = [weighted_latencies(run, operation) for run in result.usable_runs(variant) if operation in run.manifest.operations]
     values = np.concatenate([np.empty(0), *(latencies for latencies, _ in runs)])
     counts = np.concatenate([np.empty(0), *(weights for _, weights in runs)])

@@ -13,7 +13,7 @@ from sensorbench.results.page import Chart, ChartSpec, Columns, Line, Section, T
 from sensorbench.results.stall import StallResult, read_stall
 from sensorbench.results.summary.comparison import ComparisonSummary
 
-# Percentiles are drawn up to this one, one in so many.
+# Percentiles are drawn up to this one, one in this many.
 _MAX_ONE_IN = 10_000.0
 _TICKS = (2, 10, 100, 1_000, 10_000)
 _LOOPS = {"closed": "closed loop", "open": "open loop"}
@@ -57,7 +57,7 @@ def stall_section(summary: ComparisonSummary, result: ComparisonResult) -> Secti
 
 
 class _CurveRow(NamedTuple):
-    """A percentile of a loop: one request in so many is slower."""
+    """A percentile of a loop: one request in this many is slower."""
 
     loop: str
     one_in: float
@@ -92,7 +92,7 @@ def _curves(rows: Sequence[_CurveRow]) -> ChartSpec:
         tooltip=[alt.Tooltip("loop:N"), alt.Tooltip("one_in:Q", format=",.0f", title="one in"), charts.SECONDS],
     )
     how = (
-        "Each line is the response time within which so many percent of the requests were answered; lower is faster. The lines measure the "
+        "Each line is the response time within which that percentage of the requests was answered; lower is faster. The lines measure the "
         "same stall: where the open loop's line rises far to the left of the closed loop's, the closed loop hides it."
     )
     return charts.sized(drawn, how, height=300)

@@ -104,7 +104,7 @@ def traffic_facts(description: TrafficDescription) -> list[tuple[str, str]]:
 
 
 def shown_statement(template: TemplateFigures, longest: int = _LONGEST) -> str:
-    """A template in one line that is not too long, with its consistency level behind it, as a remark."""
+    """A template in one line that is not too long, followed by its consistency level as a comment."""
     return shortened(template.statement, longest) + (f" -- {template.consistency}" if template.consistency else "")
 
 
@@ -198,7 +198,7 @@ def _skew(description: TrafficDescription) -> Chart:
         charts.data_of(rows)
         .mark_line(strokeWidth=1.8, point=alt.OverlayMarkDef(size=30))
         .encode(
-            x=alt.X("values:Q", title="so many of the most frequent values", scale=alt.Scale(type="log"), axis=charts.COUNT_AXIS),
+            x=alt.X("values:Q", title="number of most frequent values", scale=alt.Scale(type="log"), axis=charts.COUNT_AXIS),
             y=alt.Y("share:Q", title="share of executions", axis=alt.Axis(format="~%"), scale=alt.Scale(zero=True)),
             color=charts.named_colour("parameter", [row.parameter for row in rows]),
         )

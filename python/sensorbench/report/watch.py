@@ -8,7 +8,7 @@ def watch_page(nonce: str, *, is_live: bool) -> str:
 
     Args:
         nonce: what its scripts and styles carry, so that a browser runs no others.
-        is_live: whether the benchmark goes on; otherwise it is replayed.
+        is_live: whether the benchmark is running; otherwise it is replayed.
 
     """
     return page_environment().get_template("watch.html.j2").render(nonce=nonce, is_live=is_live)

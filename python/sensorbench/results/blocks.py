@@ -16,7 +16,7 @@ class PlannedBlocks(SummaryPart):
     disk_reserve_bytes: int = Field(description="Bytes that stay free on the disk.")
 
     def rounds(self, repetitions: int) -> list[tuple[int, ...]]:
-        """The numbers of repetitions, from 1, that each round of blocks has: at most so many, and as evenly as can be."""
+        """The numbers of repetitions, from 1, that each round of blocks has: at most this many, and as evenly as can be."""
         count = math.ceil(repetitions / self.repetitions_per_block)
         ends = [round(repetitions * number / count) for number in range(count + 1)]
         return [tuple(range(first + 1, last + 1)) for first, last in pairwise(ends)]

@@ -103,7 +103,7 @@ def check_bundle_is_free(path: Path, *, replace: bool) -> None:
             f"{path}: sensorbench did not write this file and does not overwrite it; name another with --out"
         ) from None
     if not replace:
-        raise UsageError(f"{path}: a bundle is there; overwrite it with --replace, or name another file with --out")
+        raise UsageError(f"{path}: a bundle is there already; overwrite it with --replace, or name another file with --out")
 
 
 def write_bundle(path: Path, entries: Mapping[str, Content]) -> None:

@@ -13,7 +13,7 @@ class TargetDescription(TypedDict, total=False):
 
 
 class SizeReport(TypedDict, total=False):
-    """What data take, in bytes; what else the database reports of it. `unknown`: why it does not tell."""
+    """What data take, in bytes; what else the database reports of it. `unknown`: why the total is not reported."""
 
     total_bytes: Required[int | None]
     unknown: str

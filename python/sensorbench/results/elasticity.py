@@ -24,7 +24,7 @@ STUDY_FILE = "study.json"
 
 
 class ElasticityStudyPlan(SummaryPart):
-    """What a study of clusters measures, in the words of its options, and its parts: they are folders, and --resume goes on with those that are not
+    """What a study of clusters measures, in the words of its options, and its parts: they are folders, and --resume continues with those that are not
     complete.
     """
 

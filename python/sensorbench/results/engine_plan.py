@@ -28,7 +28,7 @@ class Numbering(TypedDict):
 
 
 class PlannedPhase(TypedDict):
-    """A phase of a run; it ends after so many operations, or after so many seconds. Without a pace it is a closed loop."""
+    """A phase of a run; it ends after this many operations, or after this many seconds. Without a pace it is a closed loop."""
 
     name: str
     operations: NotRequired[int | None]
@@ -87,7 +87,7 @@ class PlannedChurn(TypedDict):
 
 
 class PlannedDelivery(TypedDict):
-    """How writes deliver their readings; `renewed`: numbers of the parameters that a reading which is sent again has anew."""
+    """How writes deliver their readings; `renewed`: numbers of the parameters that change in a reading which is sent again."""
 
     model: DeliveryModel
     renewed: list[int]

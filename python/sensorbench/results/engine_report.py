@@ -1,4 +1,4 @@
-"""What the engine reports of a run, as its JSON has it: while the run goes on, and at its end. Times are in ns on the run's clock."""
+"""What the engine reports of a run, as its JSON has it: during the run, and at its end. Times are in ns on the run's clock."""
 
 import json
 from typing import TYPE_CHECKING, Annotated, Protocol, TypedDict
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class EngineRun(Protocol):
-    """A run that goes on: of the engine in this process, or of load generators that share it."""
+    """A run in progress: of the engine in this process, or of load generators that share it."""
 
     def wait(self, timeout_s: float) -> bool:
         """Waits until it is over, but not longer; True when it is over."""

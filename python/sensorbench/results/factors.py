@@ -158,7 +158,7 @@ def _emptied(folder: Path) -> Path:
 
 
 def continued(before: FactorsManifest, after: FactorsManifest, folder: Path) -> FactorsManifest:
-    """The manifest with which a study goes on; it may have more parts and rounds than before. Raises UsageError for another study."""
+    """The manifest with which a study continues; it may have more parts and rounds than before. Raises UsageError for another study."""
     for key in ("name", "target", "nodes", "cluster", "scale", "step_s", "seed", "workload"):
         if getattr(before.plan, key) != getattr(after.plan, key):
             raise UsageError(f"--resume: the study in {folder} has another {key}; give the same options, or another --out")

@@ -11,7 +11,7 @@ from sensorbench.interrupts import held_back
 from sensorbench.results.checksums import add_checksum, add_removal, new_checksum_of
 
 RESERVE_FILE = ".reserve"
-# Enough for a manifest and a summary, so that a full disk can still be told about.
+# Enough for a manifest and a summary, so that a full disk can still be reported.
 RESERVE_BYTES = 512 * 1024
 
 

@@ -143,7 +143,7 @@ def _refuse_time_that_runs_backwards(path: Path, time: Integers) -> None:
 
 
 def _refuse_values_written_twice(path: Path, key: Integers, value: Integers, lines: Integers) -> None:
-    """Who reads a value must be able to tell which write it came from."""
+    """Whoever reads a value must know which write it came from."""
     order = np.lexsort((lines, value, key))
     again = np.flatnonzero((np.diff(key[order]) == 0) & (np.diff(value[order]) == 0))
     if len(again):

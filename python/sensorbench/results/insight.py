@@ -1,6 +1,6 @@
-"""What the servers of a run said of themselves while it went on, on the run's clock, in the same words for every database.
+"""What the servers of a run said of themselves while it was running, on the run's clock, in the same words for every database.
 
-What a database does not have, or did not tell, is absent, never zero.
+What a database does not have, or did not report, is absent, never zero.
 """
 
 import re
@@ -24,7 +24,7 @@ _OF_NODE = re.compile(r"(?P<node>\d+\.\d+\.\d+\.\d+|[\da-f]*:[\da-f:]+)\.(?P<nam
 
 
 class Series(NamedTuple):
-    """Moments (s on the run's clock) and what was told then. A counter goes on where it was when its server is started anew."""
+    """Moments (s on the run's clock) and the values reported then. A counter continues where it was when its server is restarted."""
 
     times_s: Floats
     values: Floats
@@ -41,7 +41,7 @@ class CacheSeries(NamedTuple):
 @dataclass(frozen=True)
 class Insight:
     """Series by the names of `QUANTITIES`, and those of each cache by the cache's name; the same of each node by its address,
-    where several tell one by one. Of all nodes together, a counter stands still while a node is away, and a gauge is of those
+    where several report one by one. Of all nodes together, a counter stands still while a node is away, and a gauge is of those
     that told.
     """
 
@@ -105,7 +105,7 @@ def said_now(status: Mapping[str, float], database: str) -> dict[str, dict[str, 
         database: the kind of database.
 
     Returns:
-        Of each node, by its address, values by the names of `QUANTITIES`. A server that does not tell its nodes apart has an empty address.
+        Of each node, by its address, values by the names of `QUANTITIES`. A server that does not distinguish its nodes has an empty address.
 
     """
     reported: dict[str, dict[str, Series]] = {}
@@ -201,7 +201,7 @@ def _requests(reported: dict[str, Series], source: CacheSource) -> CacheSeries:
 
 
 def _grown(series: Series) -> Series:
-    """A counter that goes on where it was when its server was started again, which itself counts from zero then."""
+    """A counter that continues where it was when its server was started again, which itself counts from zero then."""
     lost = np.where(np.diff(series.values) < 0, series.values[:-1], 0.0)
     return Series(series.times_s, series.values + np.concatenate([[0.0], np.cumsum(lost)]))
 

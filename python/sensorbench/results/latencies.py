@@ -13,7 +13,7 @@ Floats = NDArray[np.float64]
 
 # Operations of longer runs are not looked at one by one, so that time and memory do not grow with them.
 MAX_HELD = 500_000
-# Latencies of longer runs are summed up in blocks (`RunResult.latency_blocks`): bins of 0.1% say as much of so many, in a fraction of the space.
+# Latencies of longer runs are summed up in blocks (`RunResult.latency_blocks`): bins of 0.1% say as much of this many, in a fraction of the space.
 MAX_EXACT = 10_000
 
 
@@ -41,7 +41,7 @@ def of_kind(table: pa.Table, phase: int, operation: int) -> pa.Table:
 
 def logged_latencies(run: RunResult, operation: str, min_rows: float = 0.0) -> tuple[Floats, Floats]:
     """Numbers and response times (s) of the logged operations of one kind, in the order in which they were due; of those alone
-    that returned so many rows, if so asked.
+    that returned this many rows, if so asked.
     """
     table = run.table("operations")
     if table is None or operation not in run.manifest.operations or MEASURE not in run.manifest.phases:

@@ -12,7 +12,7 @@ from sensorbench.results.stored import NumberedRows
 
 Floats = NDArray[np.float64]
 
-# So many blocks tell as much of the spread of a run as more of them.
+# This many blocks say as much about the spread of a run as more of them.
 BLOCKS = 200
 # Operations whose records are in memory at a time.
 AT_ONCE = 500_000
@@ -38,7 +38,7 @@ class LatencyBlocks:
     blocks: list[tuple[Floats, Floats]]
 
     def joined(self, length: float) -> list[tuple[Floats, Floats]]:
-        """The same in longer blocks of at least so many operations, where these are shorter; each latency is once in a block."""
+        """The same in longer blocks of at least this many operations, where these are shorter; each latency is once in a block."""
         operations = sum(float(counts.sum()) for _, counts in self.blocks)
         joined = max(1, int(np.ceil(length * len(self.blocks) / operations)))
         parts = (self.blocks[start : start + joined] for start in range(0, len(self.blocks), joined))

@@ -52,7 +52,7 @@ class Process(_Part):
 
 
 class PhaseFigures(_Part):
-    """A phase of a run, as the engine tells it."""
+    """A phase of a run, as the engine reports it."""
 
     name: str
     start_ns: int | None
@@ -68,7 +68,7 @@ class PhaseFigures(_Part):
 
 
 class GeneratorClock(_Part):
-    """The clock of a load generator's host beside that of the controller, as it was sampled while the run went on. Latencies are measured by one
+    """The clock of a load generator's host beside that of the controller, as it was sampled during the run. Latencies are measured by one
     clock each and need none of this.
     """
 
@@ -103,7 +103,7 @@ class GeneratorTotals(_Part):
 
 
 class RunTotals(_Part):
-    """A run as a whole, as the engine tells it."""
+    """A run as a whole, as the engine reports it."""
 
     phases: list[PhaseFigures]
     errors: list[ErrorTotals]

@@ -82,19 +82,19 @@ Execution = CompleteExecution | FailedExecution
 
 
 class NodeShare(SummaryPart):
-    """What a node holds of the data; null if it does not tell."""
+    """What a node holds of the data; null if it does not report it."""
 
     parts: int | None = Field(default=None, description="Regions or token ranges.")
     bytes: int | None = Field(default=None, description="Of its tables, on disk.")
 
 
 class Placement(SummaryPart):
-    """Where the data of a database that grows lay before it was measured with so many nodes."""
+    """Where the data of a database that grows lay before it was measured with this many nodes."""
 
     system: str
     nodes: int
     how: Literal["started", "grown"] = Field(
-        description="Whether the cluster was loaded with so many nodes, or got them after that."
+        description="Whether the cluster was loaded with this many nodes, or got them after that."
     )
     took_s: float | None = Field(default=None, description="Until the new nodes had their share; null if none came.")
     shares: dict[str, NodeShare] = Field(description="By the address of each node.")
@@ -137,7 +137,7 @@ class MapReduceWriter(ManifestWriter[MapReduceManifest]):
                 remove_result(file)
 
     def _write_next(self, kind: str, record: SummaryPart) -> None:
-        """Writes a record behind those that are there."""
+        """Appends a record to those that are there."""
         folder = self.folder / kind
         folder.mkdir(exist_ok=True)
         number = max((int(file.stem) for file in stored_in(folder, "*.json")), default=0) + 1
@@ -145,7 +145,7 @@ class MapReduceWriter(ManifestWriter[MapReduceManifest]):
 
 
 def continued(before: MapReduceManifest, after: MapReduceManifest, folder: Path) -> MapReduceManifest:
-    """The manifest with which a study goes on: for the same in all but its budget. Raises UsageError."""
+    """The manifest with which a study continues: for the same in all but its budget. Raises UsageError."""
     for key in ("dataset", "systems", "words", "workers", "executions", "workload", "hosts"):
         if getattr(before.plan, key) != getattr(after.plan, key):
             raise UsageError(f"--resume: the study in {folder} has other {key}; give the same options, or another --out")

@@ -135,7 +135,7 @@ class ClusterChange(SummaryPart):
     title: str
     count: int = Field(description="How many nodes it is about.")
     away_s: float = Field(description="How long the node is away or disturbed, for the kinds that are over after a time.")
-    how: str = Field(description="What stands behind @ in the option; empty if nothing does.")
+    how: str = Field(description="What follows @ in the option; empty if nothing does.")
     costs: str = Field(default="", description="What the cluster gives up where all nodes join at once.")
 
 

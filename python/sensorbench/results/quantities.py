@@ -20,10 +20,10 @@ QUANTITIES: dict[str, Quantity] = {
     quantity.name: quantity
     for quantity in (
         Quantity("requests", "requests that the server took", "requests", "counter"),
-        Quantity("pending_flushes", "flushes of memtables that wait or go on", "flushes", "gauge"),
+        Quantity("pending_flushes", "flushes of memtables that wait or are in progress", "flushes", "gauge"),
         Quantity("flushes", "flushes of memtables done", "flushes", "counter"),
         Quantity("pending_compactions", "compactions still to be done, as the server estimates", "compactions", "gauge"),
-        Quantity("active_compactions", "compactions, and builds of indexes and views, that go on", "compactions", "gauge"),
+        Quantity("active_compactions", "compactions, and builds of indexes and views, in progress", "compactions", "gauge"),
         Quantity("compactions", "compactions done", "compactions", "counter"),
         Quantity("compacted_bytes_in", "bytes compacted: those that compactions which are done have read", "bytes", "counter"),
         Quantity("compacted_bytes_out", "bytes that compactions which are done have written", "bytes", "counter"),

@@ -127,7 +127,7 @@ class RunResult(Result[RunManifest]):
         return {}
 
     def operation_batches(self, rows: int) -> Iterator[pa.RecordBatch]:
-        """The logged operations of all its phases, so many at a time; none when nothing was logged.
+        """The logged operations of all its phases, this many at a time; none when nothing was logged.
 
         Raises DamagedResultsError.
         """
@@ -268,7 +268,7 @@ class ComparisonResult(Result[ComparisonManifest]):
         return size / load.readings if size and load and load.readings else None
 
     def largest_partition_bytes(self, variant: str) -> int | None:
-        """The largest partition of any table of a variant; None if the database has none or does not tell."""
+        """The largest partition of any table of a variant; None if the database has none or does not report it."""
         load = self.loads.get(variant)
         return max(load.size.largest_partitions.values(), default=None) if load else None
 
@@ -298,7 +298,7 @@ def read_run(folder: Path) -> RunResult:
 
 
 def read_tolerant_run(folder: Path) -> RunResult:
-    """The same, for a reader that says what is damaged and goes on without it. Where the engine could not count at the end, the
+    """The same, for a reader that says what is damaged and continues without it. Where the engine could not count at the end, the
     intervals are what its counts are taken from.
     """
     run = read_run(folder)

@@ -27,7 +27,7 @@ def read_sets(path: Path) -> tuple[Column, Column, Column]:
         except UnicodeDecodeError as error:
             raise UsageError(f"{path}: not UTF-8 text ({error.reason}, byte {error.start})") from error
         except csv.Error as error:
-            raise UsageError(f"{path}, line {reader.line_num}: no CSV ({error})") from error
+            raise UsageError(f"{path}, line {reader.line_num}: not CSV ({error})") from error
     if not rows:
         raise UsageError(f"{path}: no sets; expected a line for each")
     times_s, durations_s, deviations_s = np.array(rows, dtype=np.float64).T

@@ -1,4 +1,4 @@
-"""What the servers of the lab used while a run went on."""
+"""What the servers of the lab used during a run."""
 
 from collections.abc import Collection
 from typing import NamedTuple

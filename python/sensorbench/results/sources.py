@@ -64,7 +64,7 @@ class CacheSource(_Part):
 
 
 class Sources(_Part):
-    """What one kind of database tells. Of several sources of a quantity the first one counts that was told."""
+    """What one kind of database reports. Of several sources of a quantity the first one that was reported counts."""
 
     databases: tuple[str, ...] = ()
     cache: dict[str, CacheSource] = {}
@@ -78,7 +78,7 @@ class Sources(_Part):
 
 
 def sources_of(database: str) -> Sources:
-    """What a kind of database tells: what the lab knows of any server, and then what the database says itself."""
+    """What a kind of database reports: what the lab knows of any server, and then what the database says itself."""
     common, own = _read(_OF_THE_LAB), own_sources_of(database)
     names = [*own.quantity, *(name for name in common.quantity if name not in own.quantity)]
     return Sources(

@@ -1,4 +1,4 @@
-"""Which databases were measured below a folder: told by the summaries that lie there, of whatever kind of work."""
+"""Which databases were measured below a folder: by the summaries there, of any kind."""
 
 from dataclasses import dataclass
 from pathlib import Path

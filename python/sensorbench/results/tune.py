@@ -72,7 +72,7 @@ class TuneWriter(ManifestWriter[TuneManifest]):
 
 
 def continued(before: TuneManifest, after: TuneManifest, folder: Path) -> TuneManifest:
-    """The manifest with which a search goes on: for the same in all but its budget. Raises UsageError."""
+    """The manifest with which a search continues: for the same in all but its budget. Raises UsageError."""
     for key in ("goal", "space", "start", "seed", "workload", "pairs", "cluster", "hosts"):
         if getattr(before.plan, key) != getattr(after.plan, key):
             raise UsageError(f"--resume: the search in {folder} has another {key}; give the same options, or another --out")

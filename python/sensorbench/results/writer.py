@@ -248,7 +248,7 @@ class ComparisonWriter(ManifestWriter[ComparisonManifest]):
         write_load(self.variant_folder(variant), load)
 
     def write_plans(self, variant: str, plans: QueryPlans) -> None:
-        """Writes how the database goes about each operation, where it tells."""
+        """Writes how the database goes about each operation, where it reports that."""
         self._write(variant, PLANS_FILE, plans)
 
     def write_failure(self, variant: str, failure: Failure) -> None:

@@ -16,15 +16,15 @@ from sensorbench.runner.prepare import PreparedTable
 from sensorbench.runner.write_batches import WriteBatches
 
 _SLICE_S = 0.1
-# The size is measured so often, and at most one part in so many of the time: some databases read all of their files for it.
+# The size is measured so often, and at most one part in this many of the time: some databases read all of their files for it.
 _SAMPLE_S = 1.0
 _SIZE_SHARE = 20
-# Results keep so many intervals of a load, which have about as many batches each.
+# Results keep this many intervals of a load, which have about as many batches each.
 MAX_INTERVALS = 100
 
 
 def in_batches(rows: pa.RecordBatchReader, batch_rows: int) -> Iterator[pa.Table]:
-    """The same rows in batches of exactly so many, but for the last one. Each is one piece of memory, since drivers send pieces as they come."""
+    """The same rows in batches of exactly this many, but for the last one. Each is one piece of memory, since drivers send pieces as they come."""
     held: list[pa.RecordBatch] = []
     wanted = batch_rows
     for batch in rows:
@@ -59,7 +59,7 @@ class BatchLoader:
     Args:
         targets: the variant's target, once for each writer.
         batches: how rows are handed over.
-        size: returns what the data take in bytes; None if the database does not tell.
+        size: returns what the data take in bytes; None if the database does not report it.
         note: called some times per second with the number of rows that are in; what it raises ends the load.
 
     """
@@ -79,7 +79,7 @@ class BatchLoader:
     _stopped: threading.Event = field(default_factory=threading.Event)
 
     def load(self, table: PreparedTable) -> LoadedTable:
-        """Loads a table, behind those before. Raises what a batch or `note` raises; then no further batch begins."""
+        """Loads a table after those before. Raises what a batch or `note` raises; then no further batch begins."""
         if self._start_s is None:
             self._measure_size()
             self._start_s = time.monotonic()
@@ -196,7 +196,7 @@ class BatchLoader:
 
 
 def _quantiles(seconds: Sequence[float]) -> dict[str, float]:
-    """Median, 99th percentile and maximum: the smallest value that so many do not exceed."""
+    """Median, 99th percentile and maximum: the smallest value that this many do not exceed."""
     ordered = sorted(seconds)
     return {
         name: ordered[max(0, math.ceil(share * len(ordered)) - 1)]

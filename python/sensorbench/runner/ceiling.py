@@ -22,7 +22,7 @@ NAMESPACE = "sensorbench_ceiling"
 
 
 def driver_ceiling(database: Database, *, concurrency: int = 1, duration_s: float | None = None) -> float | None:
-    """Operations per second through the whole engine and the driver, or None when only a server can tell."""
+    """Operations per second through the whole engine and the driver, or None when only a server knows."""
     schema = _engine.no_op_schema(database.name)
     if schema is None or not database.embedded:
         return None

@@ -17,7 +17,7 @@ CLIENT_BOUND_CPU = 0.8
 LARGE_LAG_SHARE = 0.2
 # A load generator whose timer is late by more than this is named.
 LATE_GENERATOR_NS = 1_000_000
-# Where the response time is so many times the service time, looking at the latter alone hides what users wait for.
+# Where the response time is this many times the service time, looking at the latter alone hides what users wait for.
 HIDDEN_FACTOR = 2.0
 
 
@@ -92,7 +92,7 @@ def client_bound(
     """Why the client was the limit, if it was: by the rate, by what the driver reaches when the database does nothing, by the processors
     that the client kept busy and by how many threads it had for its work.
     """
-    # A server's ceiling is mostly the way there and back: there, the client's processor time tells.
+    # A server's ceiling is mostly the way there and back: there, the client's CPU time decides.
     if embedded and rate_per_s and ceiling_per_s and rate_per_s > CLIENT_BOUND_SHARE * ceiling_per_s:
         share = rate_per_s / ceiling_per_s
         return f"{rate_per_s:,.0f} operations/s are {share:.0%} of what the driver reaches when the database does nothing ({ceiling_per_s:,.0f}/s)"
@@ -252,7 +252,7 @@ def _add_damaged(caveats: Caveats, result: ComparisonResult) -> None:
 
 
 def _add_failed(caveats: Caveats, result: ComparisonResult) -> None:
-    """Variants that were left out of work that went on without them."""
+    """Variants that were left out of work that continued without them."""
     for variant, failure in result.failures.items():
         text = f"It failed at {failure.step}: {failure.cause}."
         caveats.add("failed", text, "Go on with --resume when the cause is fixed.", variant)
@@ -275,6 +275,6 @@ def _add_general(caveats: Caveats, result: ComparisonResult) -> None:
     if result.state != "complete":
         caveats.add(
             "state",
-            f"The work is {result.state}: {result.manifest.reason or 'it was ended from outside'}.",
+            f"The benchmark is {result.state}: {result.manifest.reason or 'it was ended from outside'}.",
             "Go on with --resume.",
         )

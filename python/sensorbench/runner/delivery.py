@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 # The longest delay that the engine sorts by, in readings.
 MAX_DELAY = 262_144
-# From this mean on delays are those of iot-benchmark, whose longest is so many times the mean.
+# From this mean on delays are those of iot-benchmark, whose longest is this many times the mean.
 _TWO_PARTS_FROM, _LONGEST_OVER_MEAN = 500.0, 170_000 / 2_200
 # More steps of a schedule than this are a mistake.
 _MAX_BURSTS = 10_000

@@ -1,4 +1,4 @@
-"""One run of the engine beside studies: a plan at a target, told while it goes on, written down as any other run."""
+"""One run of the engine beside studies: a plan at a target, reported while it is running, stored as any other run."""
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack

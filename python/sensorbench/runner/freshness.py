@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sensorbench._engine import Freshness as WatchedMarkers
     from sensorbench._engine import Target
 
-# Of a run whose length only its operations tell, so many markers at the most.
+# Of a run whose length only its operations show, this many markers at the most.
 _MAX_MARKERS = 100_000
 # Markers lie between the readings of the load, whose times are multiples of a step: at half of it. Databases of milliseconds need two.
 _MILLISECOND_US = 1_000
@@ -43,7 +43,7 @@ class Freshness(toml_file.FileModel):
         """How many markers a run has at the most.
 
         Args:
-            phases_s: how long it takes; None if only its operations tell.
+            phases_s: how long it takes; None if only its operations show.
 
         """
         return min(_MAX_MARKERS, math.ceil(phases_s * self.rate) + 1) if phases_s is not None else _MAX_MARKERS
@@ -113,7 +113,7 @@ class MarkerPlace:
         self._before = before // runs
 
     def number(self, marker: int) -> int:
-        """The number of the reading of the load behind which a marker lies: another one for each marker and run."""
+        """The number of the reading of the load after which a marker lies: another one for each marker and run."""
         return self._runs * (max(marker, int(marker * self._between)) + self._before) + self._run
 
 

@@ -1,4 +1,4 @@
-"""What a run does while it goes on, second by second: for a page that follows it, and of a stored run for the same page again."""
+"""What a run does while it is running, second by second: for a page that follows it, and of a stored run for the same page again."""
 
 import secrets
 import threading
@@ -112,7 +112,7 @@ class LiveFeed:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        # Tells this feed from others that the same address served before.
+        # Distinguishes this feed from others that the same address served before.
         self.token = secrets.token_hex(4)
         self._messages: list[str] = []
         self._is_over = False
@@ -248,7 +248,7 @@ def live_run(folder: Path, manifest: RunManifest) -> LiveRun | None:
 
 
 def publish_stored(run: RunResult, feed: LiveFeed) -> None:
-    """Publishes a run that lies on disk as if it went on. Raises DamagedResultsError."""
+    """Publishes a run that lies on disk as if it were running. Raises DamagedResultsError."""
     live = LiveRun(feed, run.folder, run.manifest)
     intervals, resources, events = (run.table(name) for name in ("intervals", "resources", "events"))
     totals = run.manifest.totals

@@ -158,7 +158,7 @@ class _Loading:
                     loaded.append(entry)
         except LostGeneratorError as error:
             raise FailedError(
-                f"{self.variant.id}, table {table}: {error}; the load has failed, and none of its rows are sent again; load anew with --resume or --replace"
+                f"{self.variant.id}, table {table}: {error}; the load has failed, and none of its rows are sent again; load again with --resume or --replace"
             ) from None
         return _RowsIn(loaded)
 
@@ -204,7 +204,7 @@ def load_variant(
     order: LoadOrder = LoadOrder(),
     generators: LoadGenerators = ALONE,
 ) -> LoadReport:
-    """Loads a variant into its target and tells how that went. Several load `generators` share it where the database permits that.
+    """Loads a variant into its target and returns how that went. Several load `generators` share it where the database permits that.
 
     Raises NamespaceError, FailedError when rows or a load generator are lost, and UsageError where the schema needs a later version of the database.
     """
@@ -291,7 +291,7 @@ def load_more(
         target: where, with its tables.
         tables: the rows.
         title: of the task that the reporter shows.
-        reporter: told what is going on.
+        reporter: reports progress.
         generators: those that share the load, where they share that of the variant.
 
     Raises:
@@ -337,7 +337,7 @@ def check_namespace(target: Target, claim: Claim) -> None:
 
 
 def known_size(target: Target) -> SizeReport:
-    """Bytes on disk; None in total, with the reason, where the database does not tell."""
+    """Bytes on disk; None in total, with the reason, where the database does not report it."""
     size: SizeReport = json.loads(target.size())
     return {**size, "total_bytes": None} if size.get("unknown") else size
 
@@ -369,7 +369,7 @@ def _counted(variant: Variant, target: Target, tables: list[PreparedTable]) -> i
 
 
 def _snapshot(variant: Variant, target: Target, before: SnapshotReport | None = None) -> SnapshotReport | None:
-    """What a snapshot of a server takes that was started for this work alone, beyond what it took before; None of other servers, and of those that
+    """What a snapshot of a server takes that was started for this run alone, beyond what it took before; None of other servers, and of those that
     have none.
     """
     instance = lab.instance_at(target.url) if variant.target.place == "started" else None

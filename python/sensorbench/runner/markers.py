@@ -49,7 +49,7 @@ def watch_markers(
 
 
 def _readings_between(workload: Workload, operations: Operations, write: str, parameters: Parameters) -> float:
-    """By how many steps of its times the load goes on in a second, where its rate is known; else 0."""
+    """By how many steps of its times the load advances in a second, where its rate is known; else 0."""
     rate = workload.schedule.rate
     if rate is None or write not in workload.mix:
         return 0.0

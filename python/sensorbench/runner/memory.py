@@ -11,12 +11,12 @@ from sensorbench import lab
 from sensorbench.errors import FailedError
 from sensorbench.runner.variants import Variant
 
-# So much must stay available: of all memory, and at least.
+# This much must stay available: of all memory, and at least.
 MIN_SHARE = 0.05
 MIN_BYTES = 512_000_000
-# So much of the disk must stay free, for logs and results.
+# This much of the disk must stay free, for logs and results.
 MIN_FREE_DISK_BYTES = 1_000_000_000
-# What a load will need in the end is told only from so much of it on.
+# What a load will need in the end is estimated only from this much of it on.
 WARNING_SHARE = 0.05
 WARNING_BYTES = 256_000_000
 
@@ -51,7 +51,7 @@ class MemoryGuard:
         if available < min_available():
             raise FailedError(
                 f"{self._variant.id}: only {available / 1e9:,.1f} GB of memory are left on this machine; stopped after {loaded:,} of {self._rows:,} "
-                "rows, before it swaps. Use a smaller --scale or fewer targets at a time"
+                "rows, before it would swap. Use a smaller --scale or fewer targets at a time"
             )
         if self._disk is not None:
             needed = self._needed(loaded, self._disk_before - _free(self._disk))
@@ -67,7 +67,7 @@ class MemoryGuard:
         )
 
     def _needed(self, loaded: int, used: int) -> float | None:
-        """Bytes that all rows will need, as far as can be told."""
+        """Bytes that all rows will need, as far as can be known."""
         is_warned = loaded >= self._rows * WARNING_SHARE and used >= WARNING_BYTES
         return used / loaded * self._rows if is_warned else None
 

@@ -1,4 +1,4 @@
-"""What the client and the servers use while a run goes on, and what the server says of itself, on the run's clock."""
+"""What the client and the servers use during a run, and what the server says of itself, on the run's clock."""
 
 import json
 import os
@@ -163,7 +163,7 @@ class Watcher:
         ]
 
     def _meet_newcomers(self) -> None:
-        """Nodes that have joined since the beginning, or were started again, are watched, too. Processor time goes on where that of the
+        """Nodes that have joined since the beginning, or were started again, are watched, too. Processor time continues where that of the
         process before has ended.
         """
         for known in self._nodes_now():
@@ -211,7 +211,7 @@ class Watcher:
         return ResourceRow(time_ns=time_ns, process=name, **usage._replace(cpu_s=usage.cpu_s - start_cpu_s)._asdict())
 
     def _ask(self) -> None:
-        """What the server counts. One that does not answer any more is not asked again; the run itself tells what is wrong."""
+        """What the server counts. One that does not answer any more is not asked again; the run itself shows what is wrong."""
         if not self._asks:
             return
         try:

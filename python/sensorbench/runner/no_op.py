@@ -13,9 +13,9 @@ from sensorbench.results.manifest import PhaseFigures
 from sensorbench.runner.run import run_to_end
 
 TIMER_RATE = 1000
-# Long enough for figures by which one day is told from another, short enough to come before every benchmark.
+# Long enough for figures by which one day is distinguished from another, short enough to come before every benchmark.
 _TIMER_S, _RATE_S = 0.15, 0.05
-# A process that makes many benchmarks measures again after so long.
+# A process that makes many benchmarks measures again after this long.
 _FRESH_S = 600.0
 
 

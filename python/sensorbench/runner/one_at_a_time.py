@@ -34,8 +34,8 @@ def check_can_stop(variants: list[Variant]) -> None:
         named = ", ".join(dict.fromkeys(variant.target.label for variant in variants))
         example = variants[0].target.database.name
         raise UsageError(
-            f"--one-at-a-time: {named}: these servers run already, and sensorbench does not stop servers that it has not started. "
-            f"Name databases that are started for this work, such as --target {example}; or measure each server in a run of its own"
+            f"--one-at-a-time: {named}: these servers are already running, and sensorbench does not stop servers that it did not start. "
+            f"Name databases that are started for this run, such as --target {example}; or measure each server in a run of its own"
         )
 
 

@@ -43,7 +43,7 @@ def endpoint(where: str) -> Iterator["LoadMetrics"]:
 
 @contextmanager
 def observers(where: str | None) -> Iterator[list[Observer]]:
-    """What is to be called with the run that goes on: the endpoint that is asked for, or nothing. Raises UsageError."""
+    """What is to be called with the current run: the endpoint that is asked for, or nothing. Raises UsageError."""
     if where is None:
         yield []
         return
@@ -52,7 +52,7 @@ def observers(where: str | None) -> Iterator[list[Observer]]:
 
 
 class LoadMetrics(Collector):
-    """The last snapshot of the run that goes on. Counters go on from one run to the next."""
+    """The last snapshot of the current run. Counters continue from one run to the next."""
 
     def __init__(self) -> None:
         self.port = 0
@@ -90,7 +90,7 @@ class LoadMetrics(Collector):
         yield CounterMetricFamily("sensorbench_operations_started", "Operations that were started.", value=started)
         yield CounterMetricFamily("sensorbench_operations_dropped", "Operations that were due and never started.", value=dropped)
         yield GaugeMetricFamily("sensorbench_operations_in_flight", "Operations in flight.", value=in_flight(snapshot))
-        yield GaugeMetricFamily("sensorbench_phase", "Number of the phase that goes on, from 0.", value=snapshot["current_phase"])
+        yield GaugeMetricFamily("sensorbench_phase", "Number of the current phase, from 0.", value=snapshot["current_phase"])
         yield GaugeMetricFamily(
             "sensorbench_run_time_seconds", "Time on the clock of the run.", value=snapshot["now_ns"] / 1e9, unit="seconds"
         )
@@ -107,10 +107,10 @@ _SINCE: dict[_Kind, str] = {"response_ns": "from when it was due", "service_ns":
 
 
 def _latencies(kind: _Kind, snapshot: Snapshot, operations: Mapping[str, Sequence[OperationReport]]) -> Metric:
-    """Quantiles over the phase that goes on; sum and count over all of the run."""
+    """Quantiles over the current phase; sum and count over all of the run."""
     metric = Metric(
         f"sensorbench_{kind.removesuffix('_ns')}_seconds",
-        f"Time of an operation {_SINCE[kind]}; quantiles are of the phase that goes on.",
+        f"Time of an operation {_SINCE[kind]}; quantiles are of the current phase.",
         "summary",
         "seconds",
     )

@@ -89,7 +89,7 @@ def _reserve(text: str) -> int:
     return lab.parse_memory(text, "--disk-reserve")
 
 
-# So much of the disk stays free where variants are measured one at a time, if nothing else is said.
+# This much of the disk stays free where variants are measured one at a time, if nothing else is said.
 DISK_RESERVE_BYTES = 2 << 30
 
 

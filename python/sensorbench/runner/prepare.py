@@ -64,7 +64,7 @@ class PreparedTable:
         return rows if self.shift is None else self.shift.applied_to(rows)
 
     def shifted(self, column: str, by: int) -> "PreparedTable":
-        """The same rows with other keys: so much is added to the whole numbers of a column."""
+        """The same rows with other keys: this much is added to the whole numbers of a column."""
         return replace(self, shift=Shift(column=column, by=by))
 
 
@@ -102,7 +102,7 @@ def prepare_tables(
 
 
 def _part_of(task: Task, place: int, name: str) -> Advance:
-    """What tells a task over several tables of one of them, by its place among them."""
+    """What names one of several tables in a task, by its place among them."""
     return lambda share, _: task.advance_to(place + share, name)
 
 

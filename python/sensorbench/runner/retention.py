@@ -119,12 +119,12 @@ class AcceleratedTime:
         return time_us // self._every_us * self._every_us
 
     def now_us(self, operations: int) -> int:
-        """The time when so many operations have started."""
+        """The time when this many operations have started."""
         return self._start_us + math.floor(self._step_us * self._pace * operations)
 
     def next_action(self, operations: int) -> RetentionAction | None:
-        """The action that has to be done when so many operations have started; None if there is none. Of several, which came while another one
-        went on, the last one does what all of them would.
+        """The action that has to be done when this many operations have started; None if there is none. Of several, which came while another one
+        continued, the last one does what all of them would.
         """
         time_us = self._floor(self.now_us(operations))
         if time_us <= self._done_us:
@@ -137,7 +137,7 @@ class AcceleratedTime:
         return RetentionAction(self.origin_us, self.origin_us, _NEVER_US, self.origin_us)
 
     def last_action(self, operations: int) -> RetentionAction:
-        """The action after so many operations, when everything has arrived: it rolls up all that was written, and expires what was to be."""
+        """The action after this many operations, when everything has arrived: it rolls up all that was written, and expires what was to be."""
         time_us = self._floor(self.now_us(operations))
         return self._action(time_us, _NEVER_US)
 
@@ -170,7 +170,7 @@ def pace_of(delivery: Delivery | None) -> float:
 
 
 def step_us(retention: Retention, operations: int, pace: float) -> int:
-    """The time from one reading to the next, by which so many operations have readings of the span; at least a millisecond.
+    """The time from one reading to the next, by which this many operations have readings of the span; at least a millisecond.
 
     Args:
         retention: what is wanted.

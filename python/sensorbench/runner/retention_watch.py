@@ -23,7 +23,7 @@ from sensorbench.schemas.retention import PARAMETERS, RetentionStatements, reten
 
 # How often it is looked whether an action has come, in s.
 _LOOK_S = 0.02
-# Measuring the size takes at most one part in so many of the time: some databases read all of their files for it.
+# Measuring the size takes at most one part in this many of the time: some databases read all of their files for it.
 _SIZE_SHARE = 10
 _EPOCH = RetentionAction(0, 0, 0, 0)
 
@@ -76,7 +76,7 @@ def execute_retention(stream: RetainedStream, statement: DriverStatement, action
 
 
 class RetentionWatch:
-    """Does what retention brings while a run goes on. The thread writes no file: it keeps events, which are taken at the end."""
+    """Does what retention brings during a run. The thread writes no file: it keeps events, which are taken at the end."""
 
     def __init__(self, stream: RetainedStream) -> None:
         """Executes what the schema has before the run. Raises FailedError if that fails."""
@@ -102,10 +102,10 @@ class RetentionWatch:
             self._thread.start()
 
     def end(self, run: EngineRun, *, is_complete: bool) -> list[RetentionEvent]:
-        """Waits until the action that goes on is over, and does the last one. Returns what was done, in its order.
+        """Waits until the current action is over, and does the last one. Returns what was done, in its order.
 
         Args:
-            run: which is over; its clock goes on.
+            run: which is over; its clock continues.
             is_complete: whether it came to its end; else there is no last action.
 
         Raises:

@@ -26,9 +26,9 @@ from sensorbench.runner.variants import Variant
 if TYPE_CHECKING:
     from sensorbench._engine import Segment
 
-# A server that is started anew by whoever watches over it is back by then.
+# A server that is restarted by whoever watches over it is back by then.
 LOST_S = 5.0
-# Fewer failures may be slow questions that one database cannot answer: it is there and goes on with the next.
+# Fewer failures may be slow questions that one database cannot answer: it is there and continues with the next.
 MIN_FAILURES = 20
 # Why a run was interrupted that did not end by itself.
 BY_USER = "interrupted by the user"
@@ -74,7 +74,7 @@ def run_manifest(
 
 
 class LostServerDetector:
-    """Watches the outcomes of operations while a run goes on."""
+    """Watches the outcomes of operations during a run."""
 
     def __init__(self) -> None:
         self._served = 0
@@ -113,7 +113,7 @@ def why_lost(errors: Iterable[ErrorReport]) -> str:
     """The message for a run that was given up: of its errors the one that came most often."""
     often = max((error for error in errors if error["kind"] != "cancelled"), key=lambda error: error["count"], default=None)
     if often is None:
-        return "the database answers no more"
+        return "the database no longer answers"
     return f"the run was given up after {LOST_S:g} s without an answer: {often['first_message']}"
 
 
@@ -136,7 +136,7 @@ def run_and_write(
 ) -> RunTotals:
     """Has `start` begin a run on a target, follows it to its end and writes it down. Returns the run as a whole.
 
-    While it goes on, `on_snapshot` is called with the run and its snapshot, to tell people, or to steer it. When all that was recorded is
+    While it runs, `on_snapshot` is called with the run and its snapshot, to report progress, or to steer it. When all that was recorded is
     written, `at_end` is called with the run, and whether it is complete. Whatever ends it early
     (Ctrl-C, a full disk, a lost database) leaves the segments that were written, and a manifest that says how it ended.
     """
@@ -225,7 +225,7 @@ class _Recording:
 
 
 def _follow(run: EngineRun, recording: _Recording, on_snapshot: Observer) -> bool:
-    """Writes segments while a run goes on. Returns whether it was given up, its database being lost. Raises KeyboardInterrupt."""
+    """Writes segments during a run. Returns whether it was given up, its database being lost. Raises KeyboardInterrupt."""
     started_s = written_s = time.monotonic()
     detector = LostServerDetector()
     while not run.wait(SLICE_S):

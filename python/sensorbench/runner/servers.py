@@ -210,7 +210,7 @@ def _check_answers(variants: list[Variant]) -> None:
 
 
 def check_resources(resources: ServerResources, targets: Iterable[TargetSpec]) -> None:
-    """Raises UsageError if a target cannot be given resources, because it is not a server that the lab starts for this work."""
+    """Raises UsageError if a target cannot be given resources, because it is not a server that the lab starts for this run."""
     flag = "--server-memory" if resources.memory_bytes else "--server-cpus"
     for target in targets if resources != ServerResources() else ():
         if target.hosts is not None and resources.cpus is not None:
@@ -221,8 +221,8 @@ def check_resources(resources: ServerResources, targets: Iterable[TargetSpec]) -
             raise UsageError(f"{flag}: {target.label} runs within the client, and has no resources of its own; leave it out")
         if target.place != "started":
             raise UsageError(
-                f"{flag}: {target.label} is a server that already runs, so its resources are not changed; leave it out, "
-                f"or name a database that is started for this work, such as {target.database.name}"
+                f"{flag}: {target.label} is a server that is already running, so its resources are not changed; leave it out, "
+                f"or name a database that is started for this run, such as {target.database.name}"
             )
     allowed = len(os.sched_getaffinity(0))
     if resources.cpus and resources.cpus >= allowed:

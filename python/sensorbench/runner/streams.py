@@ -18,7 +18,7 @@ _MIN_TTL_S = 5
 
 
 def streamed_writes(operations: Operations, names: list[str]) -> list[str]:
-    """Of some operations, the writes whose readings can be told apart and read again."""
+    """Of some operations, the writes whose readings can be distinguished and read again."""
     return [name for name in names if operations.operation[name].read_by is not None]
 
 
@@ -70,7 +70,7 @@ def retained_write(comparison: Comparison) -> str:
 
 
 def accelerated(comparison: Comparison) -> Comparison:
-    """The comparison with times of readings that go on as fast as its retention wants; as it was where it wants none.
+    """The comparison with times of readings that advance as fast as its retention wants; as it was where it wants none.
 
     Raises:
         UsageError: if the times of the write cannot be set.
@@ -91,7 +91,7 @@ def accelerated(comparison: Comparison) -> Comparison:
     if not found:
         raise UsageError(
             f"workload.retention: the times of {retained_write(comparison)} are not numbers that all series have in common and that are used once "
-            "each, so that they cannot go on faster"
+            "each, so that they cannot advance faster"
         )
     ((name, source),) = found
     step = step_us(retention, comparison.workload.planned_count, pace_of(comparison.workload.delivery))
@@ -112,7 +112,7 @@ def checked_time_to_live_s(comparison: Comparison, variant: Variant) -> int | No
         return None
     if workload.schedule.rate is None:
         raise UsageError(
-            f"workload.retention: readings of {variant.id} expire so long after their write, by the wall clock; expected schedule.rate, by which "
+            f"workload.retention: readings of {variant.id} expire a fixed time after their write, by the wall clock; expected schedule.rate, by which "
             "it is known how long a run takes"
         )
     ttl_s = time_to_live_s(retention, workload.planned_count / workload.schedule.rate)

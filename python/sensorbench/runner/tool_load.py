@@ -35,7 +35,7 @@ def load_by_tool(variant: Variant, target: Target, tables: list[PreparedTable], 
         variant: whose target names the tool.
         target: its tables are there, and empty.
         tables: their rows.
-        task: told how far it is.
+        task: reports progress.
         guard: ends it where the memory would be full.
 
     Raises:
@@ -46,7 +46,7 @@ def load_by_tool(variant: Variant, target: Target, tables: list[PreparedTable], 
     version = tool.source().version
     instance = lab.instance_at(target.url)
     if instance is None:
-        raise FailedError(f"{variant.id}: load={tool.name} is for servers of the lab, and {target.url} is none; leave it out")
+        raise FailedError(f"{variant.id}: load={tool.name} is for servers of the lab, and {target.url} is not one; leave it out")
     # Before anything is timed.
     tool.source().get()
     with tempfile.TemporaryDirectory(prefix="load-", dir=cache_folder(FILES_FOLDER)) as folder:
@@ -72,7 +72,7 @@ def settle_tool(variant: Variant, target: Target, on_wait: Callable[[], None]) -
 
 @dataclass
 class _Loading:
-    """A load that goes on, table by table."""
+    """A load in progress, table by table."""
 
     variant: Variant
     target: Target

@@ -19,7 +19,7 @@ def sampling_interval_of(workbench: duckdb.DuckDBPyConnection, scale: float) -> 
     """The usual time between two readings of one sensor. Raises UsageError for a dataset that has no two."""
     step = workbench.execute("SELECT usual_step()").fetchall()[0][0]
     if step is None:
-        raise UsageError("the dataset has no sensor with two readings, so that nothing can be as long as so many readings take")
+        raise UsageError("the dataset has no sensor with two readings, so that no length can be given in readings")
     return SamplingInterval(int(step), scale)
 
 

@@ -24,7 +24,7 @@ from sensorbench.toml_file import error_at
 class TargetSpec:
     """A target as the user named it.
 
-    `place`: an embedded database in the results folder, a server that the lab starts for this work alone, an instance of the lab
+    `place`: an embedded database in the results folder, a server that the lab starts for this run alone, an instance of the lab
     that stays, or a URL. `options` are those of a URL, where the address is not the user's to give.
     """
 
@@ -98,7 +98,7 @@ class TargetSpec:
 
 @dataclass(frozen=True)
 class VariantSpec:
-    """What becomes a variant: a target and a schema. `label` tells it from others with the same ones. A spec that `only_loads` is
+    """What becomes a variant: a target and a schema. `label` distinguishes it from others with the same ones. A spec that `only_loads` is
     loaded and looked at, but not asked. `concurrency` is how many operations it has in flight, where that is not as the workload says, and
     `operations_share` the share of the workload's operations that it executes. One that `may_lose_rows` is there to see how many a loader
     loses. `operations` are those that the schema can answer, where it cannot answer all. `batches` are those that it is loaded in, where
@@ -336,7 +336,7 @@ def started_target(
     nodes: int | None = None,
     server_settings: Mapping[str, str] = MappingProxyType({}),
 ) -> TargetSpec:
-    """A target that the lab starts. Raises UsageError for options that make no sense, as far as can be told before it is up."""
+    """A target that the lab starts. Raises UsageError for options that make no sense, as far as can be known before it is up."""
     loader, rest = split_loader(database, options)
     _check_options(database, rest)
     text = _joined(database, options)
@@ -359,7 +359,7 @@ def require_on(target: TargetSpec, hosts: str | None) -> TargetSpec:
         return target
     if target.place != "started":
         raise UsageError(
-            f"--hosts: {target.label} is not started for this work, so its nodes are where they are; leave it out, or name one of "
+            f"--hosts: {target.label} is not started for this run, so its nodes are where they are; leave it out, or name one of "
             f"{', '.join(lab.databases_on_hosts())}"
         )
     if target.database.name not in lab.databases_on_hosts():
@@ -372,7 +372,7 @@ def require_on(target: TargetSpec, hosts: str | None) -> TargetSpec:
 
 
 def _check_options(database: str, options: str) -> None:
-    """Checks options of a server that is not up yet. Raises UsageError for those that make no sense, as far as can be told."""
+    """Checks options of a server that is not up yet. Raises UsageError for those that make no sense, as far as can be known."""
     of_its_own = lab.LAB_DATABASES[database].options_of_its_own
     of_driver = []
     for option in filter(None, options.split("&")):
@@ -398,7 +398,7 @@ def _joined(url: str, options: str) -> str:
 
 def make_variants(specs: list[VariantSpec], data_folder: Path) -> list[Variant]:
     """Variants with ids of their own. An embedded database by its bare name gets a place below `data_folder`, which goes when
-    the work is done. A schema needs a database to itself: where several share a path, each gets the schema's name behind it;
+    the work is done. A schema needs a database to itself: where several share a path, each gets the schema's name appended;
     where they share a server, each gets a namespace.
     """
     variants: list[Variant] = []

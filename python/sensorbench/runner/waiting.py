@@ -14,7 +14,7 @@ def _not_noted(_: int) -> None:
 
 
 def wait_for(load: Load, before: int, task: Task, guard: MemoryGuard, note: Callable[[int], None] = _not_noted) -> None:
-    """Waits until a load is over, behind `before` rows of others, and reports how far it is; one that is cut short is stopped. `note` is
+    """Waits until a load is over, after `before` rows of others, and reports how far it is; one that is cut short is stopped. `note` is
     called some times per second, and at the end, with the number of rows that are in.
     """
     try:

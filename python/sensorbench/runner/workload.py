@@ -17,11 +17,11 @@ from sensorbench.schemas.operations import AnyChoice
 # The name of the phase in files of results.
 WARMUP = "warm_up"
 
-# In an open loop so many operations may be in flight if nothing else is said: more than any server here serves at once; with
+# In an open loop this many operations may be in flight if nothing else is said: more than any server here serves at once; with
 # embedded databases, whose operations have a thread each, more than any machine here has processors for.
 MAX_CONCURRENCY = 1000
 MAX_CONCURRENCY_EMBEDDED = 32
-# Runs of at most so many operations keep a record of each of them; longer ones of every LOG_EVERY-th. Of answers, the first so many
+# Runs of at most this many operations keep a record of each of them; longer ones of every LOG_EVERY-th. Of answers, the first this many
 # and then every LOG_EVERY-th are kept, however long the run is: so a long run takes no more memory than a short one.
 LOGGED_WHOLE = 1_000_000
 LOG_EVERY = 1000
@@ -40,7 +40,7 @@ class Segment(toml_file.FileModel):
 
 
 class Schedule(toml_file.FileModel):
-    """When operations come: so many in flight (closed loop), or at a rate (open loop)."""
+    """When operations come: this many in flight (closed loop), or at a rate (open loop)."""
 
     concurrency: int | None = Field(
         default=None,
@@ -200,7 +200,7 @@ class Workload(toml_file.FileModel):
         return 1 if self.log == "all" or is_short else LOG_EVERY
 
     def _expected_operations(self) -> float | None:
-        """How many operations a run will have at the most; None when only the database's speed tells."""
+        """How many operations a run will have at the most; None when that depends on the database's speed."""
         if self.operations is not None:
             return self.operations
         if not self.schedule.is_open_loop or self.duration is None:
@@ -221,8 +221,8 @@ class Workload(toml_file.FileModel):
         return seconds_or_none(self.warmup) > 0.0
 
     def phases(self, run: int, runs: int) -> list[PlannedPhase]:
-        """The phases of the run with this number (from 0), out of so many: its writes meet those of no other. Where it is known how many
-        operations each has, they go on where the phase before ended.
+        """The phases of the run with this number (from 0), out of this many: its writes meet those of no other. Where it is known how many
+        operations each has, they continue where the phase before ended.
         """
         pace = self.schedule.pace()
         phases: list[PlannedPhase] = []

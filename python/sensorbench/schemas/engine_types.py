@@ -8,7 +8,7 @@ from sensorbench.schemas.types import ValueType
 
 # What only the database's driver understands.
 Statement = dict[str, JsonValue]
-# The length of a time bucket: so many `microseconds`, or `months`.
+# The length of a time bucket: this many `microseconds`, or `months`.
 BucketLength = dict[str, int]
 
 
@@ -125,7 +125,7 @@ class ListedBuckets(BucketBounds, AnsweredStatement):
 
 
 class ListedRows(AnsweredStatement):
-    """The rows that a statement lists, and the column that tells them apart."""
+    """The rows that a statement lists, and the column that distinguishes them."""
 
     column: int
 

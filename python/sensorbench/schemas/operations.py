@@ -75,7 +75,7 @@ class Number(toml_file.FileModel):
 
 
 class Span(toml_file.FileModel):
-    """A time bucket that ends with a write, by its parameter `time`: columns `from` and `to`. It is as long as so many `unit`s, an
+    """A time bucket that ends with a write, by its parameter `time`: columns `from` and `to`. It is as long as this many `unit`s, an
     interval; `min`, `max` and `unit` are SQL over the dataset.
     """
 

@@ -28,7 +28,7 @@ class RecommendedBatches(FileModel):
         return "the documentation" if self.kind == "advice" else "default of the vendor’s client"
 
     def writers_with(self, cpus: int) -> int | None:
-        """How many batches are sent at the same time by a client that has so many CPUs; None if the vendor gives no number."""
+        """How many batches are sent at the same time by a client that has this many CPUs; None if the vendor gives no number."""
         return self.writers if self.writers_per_cpu is None else self.writers_per_cpu * cpus
 
 

@@ -1,7 +1,7 @@
 """Parts of a schema file that are there once for each of several names, such as the fields of a record. A file may have such names of its own: `lists`, the word
 of each with its names, `sensors = ["s0", "s1"]` or `sensors = "s0..s99"`.
 
-In a text, `[[{field} text|, ]]` is repeated for each field, with what stands behind the bar in between (nothing without a bar). In a list,
+In a text, `[[{field} text|, ]]` is repeated for each field, separated by what follows the bar (by nothing without a bar). In a list,
 a member `{ each = X }` becomes X once for each field; where X is a list, its members. In a table, the key `each` has a table whose
 keys and values are put in once for each field; what is repeated within it, is so for all of them.
 """

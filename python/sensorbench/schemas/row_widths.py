@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from sensorbench.schemas.time_buckets import READINGS_A_ROW_IN, ROWS, SamplingInterval, readings_a_row
 
-# Rows may be wider or narrower than meant by this share, since they are a multiple of so many readings.
+# Rows may be wider or narrower than meant by this share, since they are a multiple of this many readings.
 MAX_ROUNDING = 0.05
-# From so many multiples on, rounding is less than that.
+# From this many multiples on, rounding is less than that.
 _MIN_MULTIPLES = 10
 # The largest row that a server reports, over the one that is meant. Cassandra counts sizes in buckets that grow by 20% and reports the upper end;
 # the rest is for what the schema's figure of a reading does not know.

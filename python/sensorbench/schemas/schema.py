@@ -418,7 +418,7 @@ class Schema:
         return encoding
 
     def _with_place(self, call: Any, *arguments: Any) -> Any:
-        """Calls the engine; an error is told with the file and line of its key."""
+        """Calls the engine; an error is reported with the file and line of its key."""
         try:
             return call(*arguments)
         except SchemaError as error:
@@ -485,7 +485,7 @@ _SAID_ALONE = {"summary", "duplicates", "duplicates_by_setting", "retention"}
 
 
 def joined(first: Statement, second: Statement) -> Statement:
-    """Two parts that create something as one: lists one behind the other, tables beside one another."""
+    """Two parts that create something as one: lists are concatenated, tables merged."""
     together = dict(first)
     for key, more in second.items():
         known = together.get(key)

@@ -111,7 +111,7 @@ class ListOfParts(WithStatement):
 
 
 class ForEach(toml_file.FileModel):
-    """One statement for each time bucket between two parameters, all of them or those that a `list` has; for each of so many
+    """One statement for each time bucket between two parameters, all of them or those that a `list` has; for each of this many
     shards; or for each row of a `list`. The start of the stretch, the number of the shard, or the row's column of the same name, is a
     parameter more.
     """
@@ -251,7 +251,7 @@ class ExpireStatement(RetentionStatement):
     returns: list[Column] = Field(
         default=[],
         max_length=1,
-        description="An integer column, where the statement says how many rows it removed: all values of it, added up, are so many.",
+        description="An integer column, where the statement says how many rows it removed: the sum of its values.",
     )
 
     @model_validator(mode="after")
@@ -274,7 +274,7 @@ class SchemaRetention(toml_file.FileModel):
     )
     grace: Every | None = Field(
         default=None,
-        description="How much older than `:before` readings may still be there: for a time to live, which goes by the wall clock and so goes on after `:age` was computed. None if not given.",
+        description="How much older than `:before` readings may still be there: for a time to live, which goes by the wall clock and so continues after `:age` was computed. None if not given.",
     )
     create: Statement = Field(
         default={},
@@ -354,10 +354,10 @@ class SchemaFile(toml_file.FileModel):
     parameters: dict[str, ParameterChoice] = Field(
         default={}, description="What may be varied, by name; `${NAME}` stands for it."
     )
-    # What a reading takes, by which rows of so many MB are so many readings long: a number, or by the value of a parameter.
+    # What a reading takes, by which rows of this many MB are this many readings long: a number, or by the value of a parameter.
     bytes_a_reading: float | dict[str, dict[str, float]] | None = Field(
         default=None,
-        description="Bytes per reading in this schema, for rows of so many MB: a number, or numbers by the values of a parameter.",
+        description="Bytes per reading in this schema, for rows of a size in MB: a number, or numbers by the values of a parameter.",
     )
     tables: Tables | None = Field(default=None, description="The data are spread over tables that are alike.")
     create: Statement = Field(default={}, description="What creates the tables, in the database's own words.")

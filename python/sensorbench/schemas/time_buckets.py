@@ -1,4 +1,4 @@
-"""Time buckets that data are divided into, in the words of schema files: as long as the calendar says, or as so many readings
+"""Time buckets that data are divided into, in the words of schema files: as long as the calendar says, or as this many readings
 of a dataset take.
 """
 

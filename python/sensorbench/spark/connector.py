@@ -53,7 +53,7 @@ class Connector(toml_file.FileModel):
     read: Options = {}
     empty: Options = {}
     table: dict[str, Options] = {}
-    # Whether it has to be told a table's columns, because it would find them out by what not every server can do, or by a job of its own.
+    # Whether it needs a table's columns, because it would find them out by what not every server can do, or by a job of its own.
     needs_columns: bool = False
     # Of a table: columns that are called otherwise in the database.
     renamed: dict[str, Options] = {}

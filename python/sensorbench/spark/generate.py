@@ -40,7 +40,7 @@ def on_spark(master: Master, partitions: int | None, reporter: ProgressReporter)
 
 
 def write_on(application: Application, partitions: int | None, reporter: ProgressReporter) -> WriteFiles:
-    """Has files written by an application's executors, in so many partitions; if not given, in four for each core.
+    """Has files written by an application's executors, in this many partitions; if not given, in four for each core.
 
     What it gives raises UsageError where a worker cannot do that, FailedError where a task failed as often as Spark lets it.
     """

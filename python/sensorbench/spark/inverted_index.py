@@ -20,7 +20,7 @@ COLUMNS = {
     OCCURRENCES: "word string, part bigint, ids string",
     COUNTS: "word string, id bigint, n bigint",
 }
-# The list of a word lies in parts, each of the ids of so many articles: that of a very frequent word in whole is larger than what
+# The list of a word lies in parts, each of the ids of this many articles: that of a very frequent word in whole is larger than what
 # databases take as one value (MongoDB 16 MB, HBase 10 MB, Cassandra half of a segment of its log).
 ARTICLES_A_PART = 100
 FIRST_JOB, SECOND_JOB = "job 1", "job 2"
@@ -62,7 +62,7 @@ class InvertedIndex:
     """Carries the jobs out on tables at a place, which must be empty but for the articles."""
 
     def __init__(self, spark: "SparkSession", place: Place, articles: int, splits: int, blanks: str) -> None:
-        """`articles`: how many, with ids from 1 on; `splits`: into how many a table is split by a connector that has to be told; `blanks`: a regular expression."""
+        """`articles`: how many, with ids from 1 on; `splits`: into how many a table is split by a connector that takes their number; `blanks`: a regular expression."""
         self._spark = spark
         self._place = place
         self._articles = articles
@@ -119,7 +119,7 @@ class InvertedIndex:
 
 
 class _Job:
-    """A job under way: its jobs of Spark are told from others by a group, and what passes is counted by accumulators."""
+    """A job under way: its jobs of Spark are distinguished from others by a group, and what passes is counted by accumulators."""
 
     def __init__(self, spark: "SparkSession", name: str) -> None:
         context: Any = spark.sparkContext

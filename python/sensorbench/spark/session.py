@@ -55,7 +55,7 @@ class Master:
         return self.threads is not None or self.host == "localhost" or self.host.startswith("127.")
 
     def url_for(self, cores: int | None) -> str:
-        """Its URL for an application with so many cores; None: with all."""
+        """Its URL for an application with this many cores; None: with all."""
         return self.url if self.threads is None or cores is None else f"local[{cores}]"
 
     def check_answers(self) -> None:
@@ -139,7 +139,7 @@ class Driver:
         jars: Sequence[Path] = (),
         settings: Mapping[str, str] = NOTHING,
     ) -> Iterator[Application]:
-        """An application with so many executors of so many cores, which get `jars` from the driver; without a cluster, with as many
+        """An application with this many executors of this many cores, which get `jars` from the driver; without a cluster, with as many
         threads as they would have. None: all executors, or threads, that there are. Ends it, whatever happens.
 
         Raises FailedError when they are not there in time.
@@ -187,12 +187,12 @@ class Driver:
             )
 
     def _wait_for(self, spark: "SparkSession", executors: int) -> int:
-        """Waits until so many executors can keep blocks, so that none joins while something is timed; how many there are."""
+        """Waits until this many executors can keep blocks, so that none joins while something is timed; how many there are."""
         end_s = time.monotonic() + _EXECUTORS_WITHIN_S
         while len(addresses := self._addresses(spark)) - 1 < executors:
             if time.monotonic() > end_s:
                 raise FailedError(
-                    f"{self.master.url} gave {len(addresses) - 1} of {executors} executors within {_EXECUTORS_WITHIN_S:g} s: has it so many workers, "
+                    f"{self.master.url} gave {len(addresses) - 1} of {executors} executors within {_EXECUTORS_WITHIN_S:g} s: does it have that many workers, "
                     f"and are cores and memory of them free?{last_error(self.log)}"
                 )
             time.sleep(_ASK_EVERY_S)

@@ -19,14 +19,14 @@ from sensorbench.studies.run import plan_study, workload_of
 from sensorbench.studies.study import Study
 from sensorbench.studies.widths import refused_widths, timelines_of
 
-# What is planned for: the rest is for what the pilot could not know. The pilot itself may take so much of the budget.
+# What is planned for: the rest is for what the pilot could not know. The pilot itself may take this much of the budget.
 PLANNED_SHARE, PILOT_SHARE = 0.85, 0.2
-# Measuring gets at least so much of the time: a study that only loads has no answer.
+# Measuring gets at least this much of the time: a study that only loads has no answer.
 MEASURED_SHARE = 0.25
 SCALES = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001)
 # Each kind of operation is executed at least so often, by the slowest variant, too.
 MIN_OF_A_KIND = 10
-# Verdicts need so many repetitions.
+# Verdicts need this many repetitions.
 MIN_REPETITIONS = 3
 
 
@@ -201,7 +201,7 @@ def _is_used_up(piloted: StudyPilot, budget_s: float) -> bool:
     try:
         chosen = choose(piloted, budget_s)
     except UsageError:
-        # It is told when the pilot has ended.
+        # It is reported when the pilot has ended.
         return True
     is_cut = any(variant.expected is not None for part in chosen.estimate.parts for variant in part.variants)
     verdicts_need = min(_repetitions(piloted)[0], MIN_REPETITIONS)
@@ -277,7 +277,7 @@ class _Attempt:
 
 
 def _min_operations(mix: dict[str, float], workload: Workload) -> int:
-    """With so many operations each question is asked: some of each kind, or a round where they come in turn."""
+    """With this many operations each question is asked: some of each kind, or a round where they come in turn."""
     wanted = math.ceil(sum(mix.values())) if workload.order == "in turn" else MIN_OF_A_KIND * len(mix)
     return min(wanted, workload.operations or wanted)
 

@@ -86,7 +86,7 @@ def _found(evidence: FactorEvidence, figure: Figure) -> Found:
     return Found(
         None,
         "not run",
-        "servers did not report it" if measurements_of(evidence.result, load, (part, level)) else "the work ended before",
+        "servers did not report it" if measurements_of(evidence.result, load, (part, level)) else "the benchmark ended before",
     )
 
 

@@ -32,7 +32,7 @@ class _Group:
 
 
 def plan_factors(study: FactorStudy, options: FactorOptions, folder: Path, *, resume: bool) -> FactorsPlan:
-    """What options ask for, with a budget what fits; of a study that goes on, as it began. Raises UsageError."""
+    """What options ask for, with a budget what fits; of a resumed study, as it began. Raises UsageError."""
     looks = tuple(study.file.looks) if options.budget is not None and options.repetitions is None else ()
     if resume:
         check_folder(folder, resume=True)
@@ -75,7 +75,7 @@ def left_s(plan: FactorsPlan, result: FactorsResult) -> float:
 
 
 def _choose(study: FactorStudy, plan: FactorsPlan, budget_s: float) -> FactorsPlan:
-    """The largest scale at which all that claims need fits; the smallest at which they can be judged where it does not, and goes on by --resume.
+    """The largest scale at which all that claims need fits; the smallest at which they can be judged where it does not, and the rest is left for --resume.
 
     Raises:
         UsageError: if not even one measurement fits.
@@ -123,7 +123,7 @@ def _within(study: FactorStudy, whole: FactorsPlan, budget_s: float) -> FactorsP
 
 
 def _as_begun(options: FactorOptions, plan: PlannedFactors) -> FactorOptions:
-    """The options of a study that goes on: scale, length of steps, rounds and, with a budget, parts as it began, where nothing else is said."""
+    """The options of a resumed study: scale, length of steps, rounds and, with a budget, parts as it began, where nothing else is said."""
     begun: dict[str, object] = {
         "scale": plan.scale if options.scale is None else options.scale,
         "duration": options.duration or plan.step_s,

@@ -38,7 +38,7 @@ class Front:
 @dataclass(frozen=True)
 class Effect:
     """What a change of one factor does to an operation: it multiplies a figure by `ratio`, between `low` and `high` (None when
-    unknown), found from so many runs.
+    unknown), found from this many runs.
     """
 
     factor: str
@@ -88,7 +88,7 @@ class Curves:
 
 
 def with_fronts(points: Sequence[Point]) -> list[Point]:
-    """The points, each told whether it is on the front of its group."""
+    """The points, each with whether it is on the front of its group."""
     groups = {point.group: [other for other in points if other.group == point.group] for point in points}
     on_front = {
         point: is_on_front

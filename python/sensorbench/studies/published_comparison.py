@@ -122,7 +122,7 @@ def _why_not(evidence: Evidence, role: str, others: Sequence[str]) -> Found:
     if failure is not None:
         return Found(None, "failed", failure.cause, variant)
     if variant not in evidence.result.loads:
-        return Found(None, "not run", f"the work ended before {variant} was loaded", variant)
+        return Found(None, "not run", f"the benchmark ended before {variant} was loaded", variant)
     what = f"{others[0]} was not executed" if others else "it was not reported"
     return Found(None, "not run", f"{variant}: {what}", variant)
 

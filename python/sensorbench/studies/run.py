@@ -64,7 +64,7 @@ def _figure(role: str, evidence: Evidence, operation: str) -> ModelFigure:
     return ModelFigure(variant=evidence.roles[role], latency_s=interval.value if interval else None)
 
 
-# At this scale and above, runs are as long as in the paper; below it they have fewer requests, but at least so many.
+# At this scale and above, runs are as long as in the paper; below it they have fewer requests, but at least this many.
 WHOLE_RUNS_FROM = 0.1
 MIN_OPERATIONS = 120
 
@@ -78,7 +78,7 @@ class Part:
 
     @property
     def name(self) -> str:
-        """What tells it from the others."""
+        """What distinguishes it from the others."""
         return self.comparison.part or self.comparison.dataset.name
 
 
@@ -216,7 +216,7 @@ def _check_nodes(study: Study, options: StudyOptions, targets: Iterable[TargetSp
         return
     rings = [name for name, system in study.file.systems.items() if system.nodes]
     of_study = f"; study {study.name} has the systems {', '.join(rings)}" if rings else ""
-    raise UsageError(f"--nodes {options.nodes}: no target is a cluster that is started for this work{of_study}")
+    raise UsageError(f"--nodes {options.nodes}: no target is a cluster that is started for this run{of_study}")
 
 
 def _other_target(study: Study, text: str) -> TargetSpec:

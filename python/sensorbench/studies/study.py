@@ -51,7 +51,7 @@ class System(toml_file.FileModel):
 class Layout(toml_file.FileModel):
     """A schema, each of its parameters at some of its values, for all systems of its database or for those that are named.
 
-    `label` tells it from other layouts with the same schema. What `only_loads` is not asked. `concurrency` is how many operations it has in
+    `label` distinguishes it from other layouts with the same schema. What `only_loads` is not asked. `concurrency` is how many operations it has in
     flight, where that is not as the workload says (several are a sweep: a variant for each), and `operations_share` the share of the workload's operations that it executes.
     """
 
@@ -98,7 +98,7 @@ class Layout(toml_file.FileModel):
 
 @dataclass(frozen=True)
 class LayoutChoice:
-    """A layout at one choice of its parameters and its concurrency, with the label that tells it from the others."""
+    """A layout at one choice of its parameters and its concurrency, with the label that distinguishes it from the others."""
 
     parameters: dict[str, ParameterValue]
     concurrency: int | None
@@ -175,7 +175,7 @@ class StudyFile(Grid):
     systems: dict[str, System] = Field(default={}, description="The systems of the study, by name.")
     roles: Roles = Field(description="Which variant plays which part in the claims.")
     models: dict[str, Models] = Field(default={}, description="Pairs of roles, one for each kind of system.")
-    # A variant that fails is left out and told, so that the others go on.
+    # A variant that fails is left out and told, so that the others continue.
     continue_on_error: bool = Field(default=False, description="Whether a variant that fails leaves the others running.")
     parts: dict[str, StudyPart] = Field(default={}, description="Parts with layouts and a workload of their own.")
     levels: Levels | None = Field(default=None, description="That the parts are levels of one thing that grows.")

@@ -1,4 +1,4 @@
-"""Replaces the literals of a trace by others of which none can be told from what it was without the key.
+"""Replaces the literals of a trace by others from which nobody can infer the originals without the key.
 
 Each literal becomes a value of the same form that is computed from its HMAC-SHA-256 (RFC 2104): equal literals become equal ones, so that
 how often values occur, and which statements have the same, stays as it was. Where order is kept, a literal becomes its rank among all that
@@ -38,7 +38,7 @@ _REMEMBERED = 1 << 16
 _NUMBER = re.compile(r"([+-]?)(?=\.?\d)(\d*)(\.?)(\d*)((?:[eE][+-]?\d+)?)")
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d)([ T]\d\d:\d\d(?::\d\d)?)?(\.\d{1,6})?(\s*(?:Z|[+-]\d\d(?::?\d\d)?)?)")
 _BYTES = re.compile(r"0x(?:[0-9a-f]{2})+")
-# Values of at most so many bytes change places with one another; of longer ones the digests are different.
+# Values of at most this many bytes change places with one another; of longer ones the digests are different.
 _MAX_EXCHANGED_BYTES = 16
 _DIALECTS: dict[str, Dialect] = {"postgresql": "postgresql", "mysql": "mysql", "cassandra": "cassandra"}
 # Whose templates have no literals in them.

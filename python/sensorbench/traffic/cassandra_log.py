@@ -14,7 +14,7 @@ from sensorbench.traffic.entries import Entry, Skipped
 from sensorbench.traffic.lexer import CQL, number_markers, split_statements, tokens_of
 
 _DATABASE = "cassandra"
-# The log does not say which connection a query came by, and drivers send many by each at the same time: queries are dealt to so many in turn.
+# The log does not say which connection a query came by, and drivers send many by each at the same time: queries are dealt to this many in turn.
 SESSIONS = 64
 # A batch that was sent as a text.
 _BATCH = re.compile(r"\s*(BEGIN\s+(?:UNLOGGED\s+|COUNTER\s+)?BATCH(?:\s+USING\s+TIMESTAMP\s+(?:\d+|\?))?)\b", re.IGNORECASE)

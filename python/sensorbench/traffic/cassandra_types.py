@@ -103,14 +103,14 @@ def _name(text: str) -> str:
 
 
 def _type_of_word(statement: str, tokens: list[Token], place: int) -> str | None:
-    """The type of a marker right behind LIMIT, TTL or TIMESTAMP; a column of such a name has an operator behind it."""
+    """The type of a marker right after LIMIT, TTL or TIMESTAMP; a column of such a name is followed by an operator."""
     before = tokens[place - 1]
     is_next = not statement[before.end : tokens[place].start].strip()
     return _OF_WORDS.get(before.text.lower()) if before.kind == "word" and is_next else None
 
 
 def _compared(tokens: list[Token], place: int) -> str | None:
-    """The column that a marker is compared with or assigned to: the name before it, also before IN and its brackets. A marker right behind IN is a
+    """The column that a marker is compared with or assigned to: the name before it, also before IN and its brackets. A marker right after IN is a
     list of values of its column, not one.
     """
     if place > 0 and tokens[place - 1].kind == "word" and tokens[place - 1].text.lower() == "in":

@@ -119,7 +119,7 @@ def _without_snappy(body: bytes) -> bytes:
 
 
 def read_varint(data: bytes, place: int) -> tuple[int, int]:
-    """A number of seven bits a byte, the lowest first, and the place behind it. Raises ValueError if it is not whole."""
+    """A number of seven bits a byte, the lowest first, and the place after it. Raises ValueError if it is not whole."""
     number = 0
     for shift in range(0, 64, 7):
         if place >= len(data):

@@ -28,7 +28,7 @@ from sensorbench.traffic.trace import BATCH_ROWS, STATEMENTS, TRACE_FILE, Statem
 # Statements that came before are looked up by their text, which is quicker than to read them again; those with literals are mostly new, and long
 # ones would fill the memory.
 _REMEMBERED, _LONGEST_REMEMBERED = 4096, 4096
-# So much of parameters is kept before rows are written (characters), however few rows that are.
+# This much of parameters is kept before rows are written (characters), however few rows that are.
 _MAX_KEPT = 16 << 20
 _MIXED = "mixed"
 _to_json = json.JSONEncoder(ensure_ascii=False).encode

@@ -54,7 +54,7 @@ def read_slow_log(path: Path, skipped: Skipped) -> Iterator[Entry]:
 
 
 def _blocks(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """The lines of each entry with the number of its first one. A line `# Time:` is of the entry behind it."""
+    """The lines of each entry with the number of its first one. A line `# Time:` belongs to the entry after it."""
     block: list[str] = []
     begin, has_user = 1, False
     for number, line in _lines(path):

@@ -1,4 +1,4 @@
-"""Records what clients send to a server: what it can tell of it is switched on for a while, and put back."""
+"""Records what clients send to a server: logging is switched on for a while, and restored."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -79,7 +79,7 @@ def _of_the_lab(target: str, instance: lab.Instance) -> Recorder:
     ended = next((node for node in instance.nodes if not lab.runs(instance, node)), None)
     if ended is not None:
         raise UsageError(
-            f"{target}: node {ended.number} does not run; start it with: sensorbench lab start-node {instance.name} --node {ended.number}"
+            f"{target}: node {ended.number} is not running; start it with: sensorbench lab start-node {instance.name} --node {ended.number}"
         )
     return Recorder(instance.name, partial(_OF_THE_LAB[instance.database], instance))
 

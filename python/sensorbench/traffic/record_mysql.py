@@ -87,7 +87,7 @@ def logged(server: Server, folder: Path, *, may_log_slow: bool = False) -> Itera
     )
     ours = "TABLE"
     if general or slow:
-        # Somebody reads these logs: they go on where they are.
+        # Somebody reads these logs: they stay where they are.
         ours = str(output) if "TABLE" in str(output).split(",") else f"{output},TABLE"
     has_durations = may_log_slow and not slow
     changes: list[tuple[str, Cell, Cell]] = [("log_output", output, ours)]

@@ -40,7 +40,7 @@ def record_postgresql(instance: lab.Instance, duration_s: float, folder: Path, o
     fixed = sorted({*LOG_SETTINGS, "logging_collector"} & instance.settings.keys())
     if fixed:
         raise UsageError(
-            f"{instance.name}: it was started with {fixed[0]}, which cannot be changed meanwhile; start it without this setting"
+            f"{instance.name}: it was started with {fixed[0]}, which cannot be changed while it runs; start it without this setting"
         )
     log = instance.log
     with logged(instance):
@@ -100,7 +100,7 @@ def _tail(log: Path, start: int) -> bytes:
 
 
 def _copy(log: Path, to: Path, start: int, end: int) -> None:
-    """Copies what the log got meanwhile; the server goes on writing into it."""
+    """Copies what the log got meanwhile; the server keeps writing into it."""
     with log.open("rb") as source, to.open("wb") as copy:
         source.seek(start)
         left = end - start

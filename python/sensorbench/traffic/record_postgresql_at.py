@@ -62,7 +62,7 @@ def logged(server: Server, folder: Path) -> Iterator[None]:
     """Has a server log all statements inside the context; afterwards its settings are as they were before."""
     before = {str(name): str(value) for name, value in server.ask(_OF_ALTER_SYSTEM, {"name": "text", "value": "text"})}
     (destination,) = server.row("SELECT current_setting('log_destination')", {"destination": "text"})
-    # Logs of other forms, which somebody may read, go on.
+    # Logs of other forms, which somebody may read, continue.
     forms = [form.strip() for form in str(destination).split(",")]
     ours = {**LOG_SETTINGS, "log_destination": ",".join(dict.fromkeys([*forms, "stderr"]))}
     back = [
@@ -90,7 +90,7 @@ def _send(server: Server, statements: list[str]) -> None:
 
 
 class _Log:
-    """The server's log, copied as it grows, also when the server goes on with another file."""
+    """The server's log, copied as it grows, also when the server continues with another file."""
 
     def __init__(self, server: Server, copy: BinaryIO) -> None:
         self._server, self._copy = server, copy

@@ -26,7 +26,7 @@ def watch(instance: lab.Instance, duration_s: float, on_second: OnSecond) -> Non
 
 
 def check_runs(instance: lab.Instance, over_s: float) -> None:
-    """Raises FailedError if a node does not run."""
+    """Raises FailedError if a node is not running."""
     ended = next((node for node in instance.nodes if not lab.runs(instance, node)), None)
     if ended is not None:
         raise FailedError(

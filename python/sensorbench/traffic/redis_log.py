@@ -118,8 +118,8 @@ def read_resp(path: Path, skipped: Skipped) -> Iterator[Entry]:
                 skipped.entries += 1
             else:
                 raise UsageError(
-                    f"{path}: byte {start}: {_text(line[:20])!r} begins no request; expected *N, or a line #TS:SECONDS. A file that begins "
-                    "with a snapshot (REDIS…) is none of requests: give the .incr.aof files of the append-only folder"
+                    f"{path}: byte {start}: {_text(line[:20])!r} is not the beginning of a request; expected *N, or a line #TS:SECONDS. A file that begins "
+                    "with a snapshot (REDIS…) does not hold requests: give the .incr.aof files of the append-only folder"
                 )
 
 

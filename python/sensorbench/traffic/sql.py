@@ -92,7 +92,7 @@ def put_back_afterwards(folder: Path, statements: list[str], put_back: Callable[
                 put_back()
             except FailedError as error:
                 raise FailedError(
-                    f"{error}; the server still logs: {note} has the statements that put its settings back"
+                    f"{error}; the server still logs: {note} has the statements that restore its settings"
                 ) from None
             note.unlink()
             remove_if_empty(folder)

@@ -53,7 +53,7 @@ from sensorbench.verification.ask_each import ask_each
 from sensorbench.verification.retention import Retained, aged, enter_counted, expire, rolled_up
 
 CONCURRENCY = 16
-# So many deliveries are entered at a time, so many are accounted for at a time, and so many ranges are asked for.
+# This many deliveries are entered at a time, this many are accounted for at a time, and this many ranges are queried.
 _BATCH, _PART, _RANGES = 50_000, 250_000, 20_000
 # Readings of a range, at most, and readings of ranges that differ that are looked at one by one.
 _READINGS_OF_A_RANGE, _MAX_EXAMINED = 500, 20_000
@@ -103,7 +103,7 @@ FROM deliveries LIMIT 0
 _LATE = "CREATE TABLE late (late_s DOUBLE, places BIGINT)"
 # Readings of which several rules say different things.
 _DISPUTABLE = "deliveries > 1 AND NOT is_expired AND verdict <> 'aged'"
-# So many deliveries are looked at first where the end of those that are alike is looked for.
+# This many deliveries are looked at first where the end of those that are alike is looked for.
 _ALIKE = 1000
 _QUANTILES = {"p50": 0.5, "p99": 0.99, "max": 1.0}
 _SAYS = {
@@ -416,7 +416,7 @@ class _Accounts:
             self._sql.unregister("given")
 
     def _lateness(self, late_after_s: float | None) -> Lateness | None:
-        """How far deliveries came behind others of their series, of some series after the other."""
+        """How far deliveries came after newer ones of their series, some series at a time."""
         self._sql.execute(_LATE)
         for first, end in self._parts(self._operation.series):
             self._sql.execute(LATENESS.format(time=self._time, partition=self._partition, first=first, end=end))
@@ -430,7 +430,7 @@ class _Accounts:
         return Lateness(out_of_order=behind / arrived, time_s=time_s, rows=rows, late_after_s=late_after_s, late=share)
 
     def _quantiles(self, column: str, number: int) -> dict[str, float]:
-        """Quantiles of those that are out of order, of which there are so many. Sorting spills, which DuckDB's own quantiles do not."""
+        """Quantiles of those that are out of order, of which there are this many. Sorting spills, which DuckDB's own quantiles do not."""
         if not number:
             return dict.fromkeys(_QUANTILES, 0.0)
         self._sql.execute(

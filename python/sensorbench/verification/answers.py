@@ -26,7 +26,7 @@ from sensorbench.schemas import Operation, Operations, Schema
 from sensorbench.schemas.arrow_types import ARROW_TYPES, arrow_schema, canonical_table
 from sensorbench.verification.ask_each import ask_each
 
-# Of each kind of operation so many answers are compared with the reference.
+# Of each kind of operation this many answers are compared with the reference.
 REFERENCE_SAMPLE = 25
 
 # Relations up to this size are kept in memory while references are computed; larger ones are read from their files for each.
@@ -86,7 +86,7 @@ def check_dataset(workbench: duckdb.DuckDBPyConnection, operations: Operations, 
 def check_target(
     target: _engine.Target, operations: Operations, schema: Schema, known: list[KnownAnswer], mix: Sequence[str]
 ) -> AnswerChecks:
-    """Asks a target for the known answers; tells which it gave."""
+    """Asks a target for the known answers; returns which it gave."""
     problems = []
     queried = [answer for answer in known if answer.operation in mix]
     for answer in queried:
@@ -189,7 +189,7 @@ def reference_table(
         parameters: that the plan draws from.
         phase: the number of the plan's phase.
         numbers_of: the numbers k by number of the operation.
-        max_s: begins no other after so long (s). Operations take turns, so that each has as many.
+        max_s: begins no other after this long (s). Operations are interleaved, so that each has as many.
         report: called with how many there are, after each.
 
     """

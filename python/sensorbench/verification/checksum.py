@@ -14,7 +14,7 @@ from sensorbench.progress import ProgressReporter, Task
 from sensorbench.schemas.arrow_types import arrow_schema
 from sensorbench.schemas.types import canonical_columns
 
-# So few that the longest articles fit.
+# Few enough for the longest articles to fit.
 _ROWS_A_BATCH = 20_000
 _MODULUS = 1 << 64
 

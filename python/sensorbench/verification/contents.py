@@ -48,7 +48,7 @@ def _reads_only(operations: Operations, name: str, write: str) -> bool:
 
 
 def one_of_each(rows: pa.Table, readings: int) -> pa.Table:
-    """Of the rows of each write, so many one after the other, one: of one write the first, of the next the second, and so on."""
+    """Of the rows of each write, this many one after the other, one: of one write the first, of the next the second, and so on."""
     writes = np.arange(rows.num_rows // readings)
     return rows.take(pa.array(writes * readings + writes % readings)) if readings > 1 else rows
 
@@ -68,7 +68,7 @@ def are_there(target: _engine.Target, operations: Operations, schema: Schema, re
 
 def _keys(operations: Operations, reader: str, rows: pa.Table) -> pa.Table:
     """The parameters with which the question asks for each row: where it asks for a time bucket, a millisecond from the row's
-    time on, because no shorter one can be told to every database.
+    time on, because not every database takes a shorter one.
     """
     operation = operations.operation[reader]
     for source in operation.parameter_sources:
@@ -80,11 +80,11 @@ def _keys(operations: Operations, reader: str, rows: pa.Table) -> pa.Table:
 
 
 MAX_READ_BACK = 20_000
-# As many are read back in any case; more, as long as that takes about so long.
+# As many are read back in any case; more, as long as that takes about this long.
 MIN_READ_BACK, READ_BACK_S = 1_000, 5.0
-# A variant is asked the questions for so long, and references are computed for so long: what is answered until then is compared.
+# A variant is asked the questions for this long, and references are computed for this long: what is answered until then is compared.
 QUESTIONS_S, REFERENCES_S = 8, 15.0
-# So many written readings are kept in memory, or articles.
+# This many written readings are kept in memory, or articles.
 MAX_READINGS = 1_000_000
 MAX_ARTICLES = 10_000
 
@@ -294,7 +294,7 @@ def _read_back(target: _engine.Target, operations: Operations, schema: Schema, w
 
 
 def _one_in(writes: pa.Table, wanted: int) -> tuple[int, pa.Table]:
-    """So many writes, evenly spread, and of how many each is one."""
+    """A number of writes, evenly spread, and of how many each is one."""
     one_in = math.ceil(writes.num_rows / wanted) or 1
     return one_in, writes.take(pa.array(range(0, writes.num_rows, one_in)))
 

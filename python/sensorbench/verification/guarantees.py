@@ -81,7 +81,7 @@ def register_guarantees(
 
 
 def promised(kind: str | None, settings: Mapping[str, str]) -> Promises | None:
-    """What a kind of database promises with the variants that it tells; None if nothing is known of that."""
+    """What a kind of database promises of the given variants; None if nothing is known of that."""
     if kind == "quorums" and (levels := promises.levels_of(settings)):
         read, write = levels
         return promises.promises_of_quorums(int(settings["replication"]), write, read)

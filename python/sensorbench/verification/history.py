@@ -22,7 +22,7 @@ from sensorbench.results.ownership import Owner, new_id
 from sensorbench.runner import KEY, READ, VALUE, WRITE, ConnectedComparison, Parameters, Variant, as_json, is_of_registers
 from sensorbench.verification.ask_each import ask_each
 
-# At the end each key is read so many times, by so many clients.
+# At the end each key is read this many times, by this many clients.
 FINAL_READS = 3
 FINAL_CLIENTS = 16
 # A cluster that has just lost a node may take this long to answer for all keys.

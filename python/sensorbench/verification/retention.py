@@ -17,7 +17,7 @@ from sensorbench.verification.answers import shown
 
 @dataclass(frozen=True)
 class TimeToLive:
-    """Readings expire by themselves, so long after their write, by the wall clock.
+    """Readings expire by themselves, this long after their write, by the wall clock.
 
     Attributes:
         ttl_s: how long after, in s. Databases count whole seconds.
@@ -29,10 +29,10 @@ class TimeToLive:
     offset_ns: int
 
     def written_ns(self, later_s: float) -> int:
-        """When readings were written that expire so long from now, on the clock of the run.
+        """When readings were written that expire this long from now, on the clock of the run.
 
         Args:
-            later_s: how long, in s; less than 0 for those that expired so long ago.
+            later_s: how long, in s; less than 0 for those that expired this long ago.
 
         """
         return time_ns() + self.offset_ns + round((later_s - self.ttl_s) * 1e9)

@@ -1,4 +1,4 @@
-"""What retention cost while a run went on, of each variant of a comparison."""
+"""What retention cost during a run, of each variant of a comparison."""
 
 from collections.abc import Mapping, Sequence
 

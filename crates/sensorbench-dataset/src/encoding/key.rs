@@ -159,7 +159,7 @@ mod tests {
         key
     }
 
-    /// Keys of ascending values ascend, even with another column behind them, and read back as they were.
+    /// Keys of ascending values ascend, even if another column follows, and read back as they were.
     fn check(column_type: Type, ascending: &[ValueRef]) {
         for pair in ascending.windows(2) {
             let (mut low, mut high) = (key(column_type, pair[0]), key(column_type, pair[1]));

@@ -6,7 +6,7 @@ use crate::{Type, ValueRef};
 const NULL: u8 = 0;
 const PRESENT: u8 = 1;
 
-/// Appends `value` of a column declared as `column_type`: one byte that tells null, then the value in little-endian
+/// Appends `value` of a column declared as `column_type`: one byte that marks null, then the value in little-endian
 /// bytes, text and bytes led by their length.
 #[inline]
 pub fn append_record(record: &mut Vec<u8>, column_type: Type, value: ValueRef) -> Result<(), EncodingError> {

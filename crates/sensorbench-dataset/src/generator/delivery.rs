@@ -17,9 +17,9 @@ const ROW_IS_LOST: f64 = 0.1;
 const FIELD_IS_LOST: f64 = 0.1;
 const TAG_IS_LOST: f64 = 0.01;
 const ROW_IS_LATE: f64 = 0.3;
-/// A lost field is one of so many; where a row has fewer, the number is taken modulo theirs.
+/// A lost field is one of this many; where a row has fewer, the number is taken modulo theirs.
 const FIELDS: u64 = 7;
-/// A lost tag is one of so many.
+/// A lost tag is one of this many.
 const TAGS: u64 = 8;
 
 /// A row that was delivered, and the number of the field and of the tag that it lacks.
@@ -94,7 +94,7 @@ impl<R> Delivery<R> {
         let mut skipped = 0;
         for place in 0..ROWS_A_UNIT {
             let row = loop {
-                // Positions behind the last have no fate of their own: their rows come as they are.
+                // Positions after the last have no fate of their own: their rows come as they are.
                 let fate = fates.get(place + skipped);
                 let row = if fate.is_some_and(|fate| fate.is_of_waiting) { self.waiting_rows.pop_front() } else { rows.next() };
                 let Some(row) = row else { return unit };
@@ -105,7 +105,7 @@ impl<R> Delivery<R> {
                 }
                 skipped += 1;
             };
-            // What a row lacks is told by its place, not by its position.
+            // What a row lacks follows from its place, not by its position.
             let Fate { lost_field, lost_tag, .. } = fates[place];
             unit.push(Delivered { row, lost_field, lost_tag });
         }

@@ -1,5 +1,5 @@
 //! Readings of devices as iot-benchmark has them: each sensor has a hundred values prepared, and each device takes them one after the
-//! other, every so many steps of its own.
+//! other, every this many steps of its own.
 //!
 //! A reading is a function of the seed and its number, so that any number of threads makes the same rows.
 
@@ -16,7 +16,7 @@ use super::parallel::{Parts, measurement_schema};
 
 /// Readings that make a part.
 const READINGS_A_PART: u64 = 128 * 1024;
-/// So many values of each sensor are prepared.
+/// This many values of each sensor are prepared.
 const PREPARED: u64 = 100;
 
 /// The readings of all devices.

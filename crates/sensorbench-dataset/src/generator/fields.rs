@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::normal::normal_quantile;
 
-/// How a value goes on from one epoch to the next.
+/// How a value evolves from one epoch to the next.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Change {
@@ -38,9 +38,9 @@ pub enum Change {
         /// The step.
         step: f64,
     },
-    /// It stays, or is drawn anew.
+    /// It stays, or is redrawn.
     Drawn {
-        /// How often it is drawn anew.
+        /// How often it is redrawn.
         probability: f64,
         /// The smallest value.
         low: f64,
@@ -60,12 +60,12 @@ pub struct FieldPlan {
     /// The bounds, within which values are held; there are none where nothing is said.
     #[serde(default = "no_bounds")]
     pub bounds: (f64, f64),
-    /// How the value goes on.
+    /// How the value evolves.
     pub change: Change,
     /// Whether a value that has come to the lower bound goes to the upper one, as a tank that is filled.
     #[serde(default)]
     pub refilled: bool,
-    /// To how many decimals values are cut where they are shown. They go on from what they are.
+    /// To how many decimals values are cut where they are shown. They evolve from their uncut values.
     #[serde(default)]
     pub decimals: u32,
 }
@@ -80,7 +80,7 @@ const STEP: u64 = 1;
 // What the stream of its steps is used for besides them.
 const VALUE: u64 = 0;
 
-/// The fields of so many devices, one device after the other.
+/// The fields of this many devices, one device after the other.
 pub(super) struct Fields {
     plans: Vec<FieldPlan>,
     /// What a shown value is a multiple of, by its inverse.

@@ -14,7 +14,7 @@ use super::parallel::{Parts, measurements};
 
 const HOUR_US: i64 = 3_600_000_000;
 const DAY_US: i64 = 24 * HOUR_US;
-/// Days of one sensor that make a part; each part starts anew, so that it is a function of its number alone.
+/// Days of one sensor that make a part; each part starts over, so that it is a function of its number alone.
 const DAYS_A_PART: i64 = 30;
 
 /// What was found out about one sensor.
@@ -43,7 +43,7 @@ pub struct FittedSeries {
     pub decimals: Option<u8>,
 }
 
-/// Fitted sensors over a span of time, each so many times.
+/// Fitted sensors over a span of time, each this many times.
 pub struct Fitted {
     series: Vec<FittedSeries>,
     stream: Stream,

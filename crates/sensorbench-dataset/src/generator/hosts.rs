@@ -45,7 +45,7 @@ pub struct Hosts {
 }
 
 impl Hosts {
-    /// So many hosts from a seed, also with the tags that single measurements have, if `of_measurements`.
+    /// This many hosts from a seed, also with the tags that single measurements have, if `of_measurements`.
     pub fn new(hosts: u64, seed: u64, of_measurements: bool) -> Self {
         let more: &[&str] = if of_measurements { &OF_MEASUREMENTS } else { &[] };
         Self { hosts, stream: Stream::new(seed), columns: [&COLUMNS[..], more].concat() }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-/// For so many parts it is remembered what there was at their beginning, as long as nobody has made them.
+/// For this many parts it is remembered what there was at their beginning, as long as nobody has made them.
 pub(super) const REMEMBERED_PARTS: usize = 64;
 
 /// What there is at the beginning of parts. It goes there once, and on from there to the parts that follow.

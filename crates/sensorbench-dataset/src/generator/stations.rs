@@ -1,6 +1,6 @@
 //! Readings of stations as TSM-Bench has them: each station has a row each interval, with a value of each of its sensors.
 //!
-//! Each sensor goes on from one interval to the next as a field does (`fields.rs`). Of what is shown, a share can be replaced by outliers
+//! Each sensor evolves from one interval to the next as a field does (`fields.rs`). Of what is shown, a share can be replaced by outliers
 //! and a share can be missing, which changes nothing in what follows. A row is a function of the seed and its number, however many threads
 //! make rows.
 

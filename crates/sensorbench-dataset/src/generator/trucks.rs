@@ -33,7 +33,7 @@ pub struct Trucks {
 }
 
 impl Trucks {
-    /// So many trucks from a seed.
+    /// This many trucks from a seed.
     pub fn new(trucks: u64, seed: u64) -> Self {
         Self { trucks, stream: Stream::new(seed) }
     }

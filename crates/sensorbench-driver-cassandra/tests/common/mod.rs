@@ -125,7 +125,7 @@ pub struct Executor {
 }
 
 impl TestSession {
-    /// Connects for so many operations in flight.
+    /// Connects for this many operations in flight.
     pub fn connect(driver: &dyn Driver, schema: &Schema, concurrency: usize) -> Self {
         Self::try_connect(driver, schema, concurrency).expect("the session connects")
     }

@@ -86,7 +86,7 @@ impl RawText {
     }
 }
 
-/// `duckdb_error_type`, those that are told apart.
+/// `duckdb_error_type`, those that are distinguished.
 pub mod kind {
     pub const INVALID: u32 = 0;
     pub const TRANSACTION: u32 = 10;

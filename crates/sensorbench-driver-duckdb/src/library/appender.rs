@@ -91,7 +91,7 @@ impl Chunk {
         }
     }
 
-    /// Empties the chunk for so many rows, not more than `Library::chunk_rows`.
+    /// Empties the chunk for this many rows, not more than `Library::chunk_rows`.
     pub fn begin(&mut self, rows: usize) {
         // SAFETY: the chunk is alive.
         unsafe {

@@ -151,7 +151,7 @@ impl Values {
     }
 }
 
-/// Whether columns are those of a statement that DuckDB can plan only with its parameters: it then tells of one column, of no type.
+/// Whether columns are those of a statement that DuckDB can plan only with its parameters: it then reports one column, of no type.
 pub fn is_unknown(found: &[u32]) -> bool {
     found == [duckdb_type::INVALID]
 }

@@ -57,7 +57,7 @@ impl Message {
     }
 }
 
-/// A loop over ids, with so many requests in flight.
+/// A loop over ids, with this many requests in flight.
 #[derive(Clone, Copy)]
 pub struct Loop {
     pub message: fn(i64) -> Message,

@@ -1,4 +1,4 @@
-//! What stands before the names of metrics, where the driver makes it anew each time.
+//! What stands before the names of metrics, if the driver makes it again each time.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

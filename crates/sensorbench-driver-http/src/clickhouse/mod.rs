@@ -8,7 +8,7 @@
 //! statements = ["CREATE TABLE readings (sensor String, time Int64, value Float64) ENGINE = MergeTree ORDER BY (sensor, time)"]
 //!
 //! [settle]
-//! statements = ["OPTIMIZE TABLE readings FINAL"]     # merges that run already are waited for in any case
+//! statements = ["OPTIMIZE TABLE readings FINAL"]     # merges that are already running are waited for in any case
 //!
 //! [operation.get_sensor_data]
 //! statement = "SELECT time, value FROM readings WHERE sensor = :sensor AND time >= :from AND time < :to ORDER BY time"

@@ -11,7 +11,7 @@ use crate::load::Form;
 
 /// The format of written rows.
 pub const FORMAT: &str = "RowBinary";
-/// So many rows, or bytes, are written at a time: an insert is a part on the disk, and few large ones are what the engine is made for.
+/// This many rows, or bytes, are written at a time: an insert is a part on the disk, and few large ones are what the engine is made for.
 pub const FULL_BATCH: (u64, usize) = (200_000, 16 << 20);
 
 /// A table with the types of the columns that are written, in their order.
@@ -82,7 +82,7 @@ impl Form for Table {
         Call::post(self.path.clone(), data)
     }
 
-    /// Each partition takes its rows of an insert or refuses them, and the server does not tell which.
+    /// Each partition takes its rows of an insert or refuses them, and the server does not say which.
     fn kept_of_refused(&self, _: u64, _: &Reply) -> Option<u64> {
         None
     }

@@ -18,17 +18,17 @@ pub struct ColumnType {
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Kind {
     Boolean,
-    /// A whole number of so many bytes.
+    /// A whole number of this many bytes.
     Signed(usize),
     Unsigned(usize),
     Float32,
     Float64,
     Text,
-    /// Text of so many bytes, filled with zeros.
+    /// Text of this many bytes, filled with zeros.
     Fixed(usize),
     /// Seconds since 1970, without a sign.
     Seconds,
-    /// Ticks since 1970, so many of which are a µs or, where negative, have so many µs.
+    /// Ticks since 1970, this many of which are a µs or, where negative, have this many µs.
     Ticks(i64),
     Days,
     /// What a bare NULL has.
@@ -248,7 +248,7 @@ pub struct Values<'a> {
 }
 
 enum Data<'a> {
-    /// Values of so many bytes each.
+    /// Values of this many bytes each.
     Fixed(usize, &'a [u8]),
     Texts(Vec<&'a [u8]>),
     /// The values that there are, and for each row which of them it has. Where rows may be null, the first one stands for that.
@@ -263,7 +263,7 @@ const HAS_OWN_KEYS: u64 = 0x200;
 const HAS_SHARED_KEYS: u64 = 0x100;
 
 impl<'a> Values<'a> {
-    /// The next so many values; None if not all of them are there yet.
+    /// The next this many values; None if not all of them are there yet.
     pub fn take(column: ColumnType, rows: usize, cursor: &mut Cursor<'a>) -> Option<Self> {
         if column.has_dictionary {
             return Self::take_dictionary(column, rows, cursor);

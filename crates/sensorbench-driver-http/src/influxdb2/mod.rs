@@ -289,7 +289,7 @@ fn bytes_of_bucket(control: &Control, gauge: &str) -> Result<u64, DriverError> {
     Ok(shards_of_bucket(control, gauge)?.values().sum())
 }
 
-/// How the server is set, as far as it tells the owner of the token.
+/// How the server is set, as far as it shows the owner of the token.
 fn settings(control: &Control) -> Result<BTreeMap<String, String>, DriverError> {
     #[derive(Deserialize)]
     struct Answer {
@@ -297,7 +297,7 @@ fn settings(control: &Control) -> Result<BTreeMap<String, String>, DriverError> 
     }
     let reply = match control.ask(Call::get("/api/v2/config")) {
         Ok(reply) if reply.status.is_success() => reply,
-        // Only operators are told.
+        // Only operators see it.
         Ok(reply) => return Ok(BTreeMap::from([("settings".to_owned(), format!("not reported: {}", reply.shown()))])),
         Err(DriverError::Connection(words)) => {
             return Ok(BTreeMap::from([("settings".to_owned(), format!("not reported: {words}"))]));

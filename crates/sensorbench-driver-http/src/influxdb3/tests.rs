@@ -16,7 +16,7 @@ use crate::stub::{Answer, Request as Received, Stub};
 /// As HTTP API, v3 write_lp, Accept partial writes.
 const PARTIAL: &str = r#"{"error": "partial write of line protocol occurred", "data": [{"original_line": "home,room=Sunroom temp=hi 1735549200", "line_number": 2, "error_message": "invalid column type for column 'temp'"}]}"#;
 
-/// A server with one database of somebody else's, which keeps what it is told of the marker and refuses one line of each other batch.
+/// A server with one database of somebody else's, which keeps what it gets of the marker and refuses one line of each other batch.
 fn server() -> Stub {
     let state: Arc<Mutex<(Vec<String>, Option<String>)>> = Arc::new(Mutex::new((vec!["home".to_owned()], None)));
     Stub::start(move |received| {

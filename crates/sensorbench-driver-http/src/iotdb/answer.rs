@@ -1,4 +1,4 @@
-//! Answers: JSON with a code, which tells a refusal, whatever the status.
+//! Answers: JSON with a code, which shows a refusal, whatever the status.
 
 use std::borrow::Cow;
 

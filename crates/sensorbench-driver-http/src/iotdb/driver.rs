@@ -353,7 +353,7 @@ impl Driver for IotdbDriver {
     }
 
     fn size(&self) -> Result<Size, DriverError> {
-        let unknown = "the server does not tell the size of a database over REST; the lab measures its folder";
+        let unknown = "the server does not report the size of a database over REST; the lab measures its folder";
         Ok(Size { unknown: Some(unknown.to_owned()), ..Size::default() })
     }
 

@@ -2,7 +2,7 @@
 //! sensorbench's namespace is a database at the server, and in the tree model also the database `root.NAMESPACE_tree`.
 //!
 //! A target is `iotdb://[[USER]:PASSWORD@]HOST[:PORT]`, with the port of the REST service. `wal_mode=sync|async|disable` says how the server
-//! keeps its write-ahead log, which it does not tell by itself; it is what the durability class is read from.
+//! keeps its write-ahead log, which it does not report; it is what the durability class is read from.
 //!
 //! ```toml
 //! [create]

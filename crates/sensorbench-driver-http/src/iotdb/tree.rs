@@ -242,7 +242,7 @@ fn type_at_server(value_type: Type) -> Option<&'static str> {
     }
 }
 
-/// Stands behind each of the three parts of a row: texts in JSON have no such byte.
+/// Ends each of the three parts of a row: texts in JSON have no such byte.
 const END: u8 = b'\n';
 
 impl Series {

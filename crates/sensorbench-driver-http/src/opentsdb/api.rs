@@ -19,7 +19,7 @@ const METRICS_AT_ONCE: usize = 100;
 /// How long deletions may take until HBase has them.
 const DELETED_WITHIN: Duration = Duration::from_secs(300);
 const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
-/// So many names are listed.
+/// This many names are listed.
 const NAMES: u32 = 10_000_000;
 
 /// Where points are put, with an account of each that is refused; and the same when HBase has them.
@@ -165,7 +165,7 @@ pub fn put_refusal(reply: &Reply) -> Option<String> {
     }
 }
 
-/// A figure that the server tells of itself.
+/// A figure that the server reports about itself.
 #[derive(Deserialize)]
 pub struct Figure {
     pub metric: String,
@@ -184,7 +184,7 @@ impl Figure {
     }
 }
 
-/// What the server tells of itself.
+/// What the server reports about itself.
 pub fn figures(control: &Control) -> Result<Vec<Figure>, DriverError> {
     read(control, "stats")
 }

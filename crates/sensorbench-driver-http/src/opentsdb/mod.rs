@@ -68,7 +68,7 @@ const SALT_WIDTH: &str = "tsd.storage.salt.width";
 const FLUSH_INTERVAL: &str = "hbase.rpcs.buffered_flush_interval";
 const FLUSH_INTERVAL_MS: u64 = 1000;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(300);
-/// So many looks in which the server compacts nothing more.
+/// This many looks in which the server compacts nothing more.
 const LOOKS_ALIKE: u32 = 2;
 /// Settings that matter to speed, durability and what is kept.
 const SETTINGS: [&str; 14] = [
@@ -247,14 +247,14 @@ impl Protocol for Opentsdb {
         api::put_answer(reply).filter(|answer| answer.success + answer.failed == rows).map(|answer| answer.success)
     }
 
-    /// Waits until the server has compacted the rows that it is going to, then has HBase flush and compact the tables where it can be told to.
+    /// Waits until the server has compacted the rows that it is going to, then has HBase flush and compact the tables if it accepts commands.
     fn settle(&self, control: &Control) -> Result<(), DriverError> {
         let settings = api::settings(control)?;
         let seconds = settings.get("tsd.storage.compaction.flush_interval").and_then(|text| text.parse::<u64>().ok());
         let Some(seconds) = seconds else {
             return Err(api::other_answer(control, "it has no tsd.storage.compaction.flush_interval"));
         };
-        // Rows of the last hour stay where they are, so that their number tells nothing, but that it does not fall any more does.
+        // Rows of the last hour stay where they are, so that their number says nothing, but it stops falling when all is done.
         let (mut before, mut looks_alike) = (waiting_rows(control)?.unwrap_or(0.0), 0);
         while before > 0.0 && looks_alike < LOOKS_ALIKE {
             std::thread::sleep(Duration::from_secs(seconds) + BETWEEN_LOOKS);
@@ -292,11 +292,11 @@ impl Protocol for Opentsdb {
     fn size(&self, control: &Control) -> Result<Size, DriverError> {
         let unknown = |why: &str| Ok(Size { unknown: Some(why.to_owned()), ..Size::default() });
         let Some(address) = administration(&control.target) else {
-            return unknown("OpenTSDB does not tell; the option admin= names who does");
+            return unknown("OpenTSDB does not report it; the option admin= names who does");
         };
         let prefix = format!("{}.", control.target.namespace);
         if api::names(control, "")?.iter().any(|name| !name.starts_with(&prefix)) {
-            return unknown("HBase tells the size of all metrics together, and there are others, too");
+            return unknown("HBase reports the size of all metrics together, and there are others, too");
         }
         let ours = tables(&api::settings(control)?);
         let bare = |name: String| name.rsplit(':').next().unwrap_or(&name).to_owned();

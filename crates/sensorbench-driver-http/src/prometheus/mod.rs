@@ -186,7 +186,7 @@ impl Protocol for Prometheus {
         api::count(control, &selector)
     }
 
-    /// Older versions tell the size of blocks alone, where nothing is that was written lately.
+    /// Older versions report the size of blocks alone, where nothing is that was written lately.
     fn size(&self, control: &Control) -> Result<Size, DriverError> {
         let unknown = |why: &str| Ok(Size { unknown: Some(why.to_owned()), ..Size::default() });
         let parts = [
@@ -198,14 +198,14 @@ impl Protocol for Prometheus {
         let mut size = Size::default();
         for (part, metric) in parts {
             let Some(sample) = listed.iter().find(|sample| sample.name == metric) else {
-                return unknown("this version of the server does not tell the size of its log and its head");
+                return unknown("this version of the server does not report the size of its log and its head");
             };
             size.total_bytes += sample.value as u64;
             size.parts.insert(part.to_owned(), sample.value as u64);
         }
         let others = format!("{{__name__=~\".+\",__name__!~\"{}:.+\"}}", control.target.namespace);
         if !api::metric_names(control, &others)?.is_empty() {
-            return unknown("the server tells the size of all its data together, and others have data there, too");
+            return unknown("the server reports the size of all its data together, and others have data there, too");
         }
         Ok(size)
     }

@@ -45,7 +45,7 @@ const MARK_MEASUREMENT: &str = "sensorbench";
 const MARK_METRIC: &str = "sensorbench_value";
 /// What labels are cut to without a word (-maxLabelValueLen is 16 KiB).
 const MAX_LABEL_BYTES: usize = 16_384;
-/// The last ms of the year 2200; what counts is the two days that the server looks ahead, which it does not tell.
+/// The last ms of the year 2200; what counts is the two days that the server looks ahead, which it does not report.
 const LAST_US: i64 = 7_258_118_399_999_000;
 /// The server answers with the same metrics for a second.
 const LONGER_THAN_METRICS_ARE_KEPT: Duration = Duration::from_millis(1100);
@@ -280,12 +280,12 @@ impl Protocol for Victoriametrics {
         Ok(export(control, &selected)?.iter().map(|series| series.timestamps.len() as u64).sum())
     }
 
-    /// What the server tells of all its data, where all of them are ours.
+    /// What the server reports of all its data, if all of them are ours.
     fn size(&self, control: &Control) -> Result<Size, DriverError> {
         let prefix = format!("{}:", control.target.namespace);
         let all = utf8_percent_encode("{__name__!=\"\"}", ENCODED).to_string();
         if metric_names(control, &all)?.iter().any(|name| !name.starts_with(&prefix)) {
-            let unknown = Some("the server tells the size of all its data together, and others have data there, too".to_owned());
+            let unknown = Some("the server reports the size of all its data together, and others have data there, too".to_owned());
             return Ok(Size { unknown, ..Size::default() });
         }
         let sizes = metrics::read(control)?.into_iter().filter(|sample| sample.name == "vm_data_size_bytes");

@@ -80,7 +80,7 @@ impl Readings {
     }
 
     /// Late points are taken; whole ms are exact, and what is finer is refused. A range begins with its start, and ends before its end, to the
-    /// ms. `read` reads a sensor as soon as it has so many rows.
+    /// ms. `read` reads a sensor as soon as it has this many rows.
     pub fn are_exact_to_the_ms(&self, read: impl Fn(&str, usize) -> Vec<Vec<Value>>) {
         self.write("a", DAY_US + 2 * SECOND_US, 2.5).unwrap();
         self.write("a", DAY_US + 1000, 0.1).unwrap();

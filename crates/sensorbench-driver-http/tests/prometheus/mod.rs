@@ -103,7 +103,7 @@ pub fn does_as_stated() {
         of_duplicates_the_first_stays(&readings);
         readings.have_any_text(&["x\"} or {a=\"b", "a,b=c d=1 2", "é=\\x", "a\\", "100%&match[]=x", "`~'", "line\nend"], read);
         counts_show_what_is_dropped(driver.as_ref());
-        // The mark of a series that has ended is a NaN of its own, and never written: NaN is a value, and the series goes on.
+        // The mark of a series that has ended is a NaN of its own, and never written: NaN is a value, and the series continues.
         readings.write("n", DAY_US, f64::from_bits(0x7ff0_0000_0000_0002)).unwrap();
         let read = readings.read("n");
         assert!(matches!(read[0][1], Value::Double(value) if value.is_nan()), "{read:?}");

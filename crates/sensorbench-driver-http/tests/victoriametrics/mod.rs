@@ -89,7 +89,7 @@ fn says_what_it_is() {
     let description = driver.describe().unwrap();
     assert_eq!(description.database, "VictoriaMetrics");
     assert!(description.settings.contains_key("retentionPeriod"), "{description:?}");
-    // Its counters are some moments behind.
+    // Its counters lag by some moments.
     let inserted = || driver.status().unwrap()["vm_rows_inserted_total{type=influx}"];
     let deadline = Instant::now() + Duration::from_secs(10);
     while inserted() <= 0.0 {

@@ -1,6 +1,6 @@
-//! What the server tells about itself: version, settings, counters, sizes, and how it is made to write to disk.
+//! What the server reports about itself: version, settings, counters, sizes, and how it is made to write to disk.
 //!
-//! Bytes on disk. The files of InnoDB's tables tell the total; its statistics tell tables and indexes apart, as of the last
+//! Bytes on disk. The files of InnoDB's tables give the total; its statistics distinguish tables and indexes, as of the last
 //! ANALYZE TABLE. Where the user may read neither, the server's own estimates stand in. Logs are shared with the server's
 //! other databases and are not counted.
 

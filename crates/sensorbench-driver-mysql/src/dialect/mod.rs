@@ -77,7 +77,7 @@ pub trait Dialect: Send + Sync {
         "SELECT DISTINCT routine_name FROM information_schema.routines WHERE routine_type = 'FUNCTION'"
     }
 
-    /// What tells a server from others, should one address lead to several.
+    /// What distinguishes a server from others, should one address lead to several.
     fn identity(&self) -> &'static str {
         "SELECT concat_ws(':', @@hostname, @@port, @@server_id)"
     }

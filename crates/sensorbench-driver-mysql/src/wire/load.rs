@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 use super::link::Link;
 use super::text::Layout;
 
-/// So many rows, and the rest of their batch, go into one statement. A statement is a transaction: it costs a flush of the log, and the
+/// This many rows, and the rest of their batch, go into one statement. A statement is a transaction: it costs a flush of the log, and the
 /// more there is in it, the longer the server must be able to undo it. With one for each 65 thousand rows, MariaDB needs a fifth more
 /// processor time.
 const ROWS_A_STATEMENT: u64 = 1_000_000;
@@ -49,7 +49,7 @@ pub async fn load(
     Ok(())
 }
 
-/// Loads as many batches as go into one statement, and tells how many rows they have. After an error at our end the connection is lost,
+/// Loads as many batches as go into one statement, and returns how many rows they have. After an error at our end the connection is lost,
 /// which is how the server hears that the statement must be undone.
 async fn load_some(
     batches: &mut Batches,
@@ -75,7 +75,7 @@ async fn load_some(
     read.map(|()| rows).map_err(|error| load_error(&layout.table, link, error))
 }
 
-/// Writes the text of one statement, piece by piece, and tells how many rows it has.
+/// Writes the text of one statement, piece by piece, and returns how many rows it has.
 async fn write(
     batches: &mut Batches,
     layout: &Layout,
@@ -93,7 +93,7 @@ async fn write(
         for piece in layout.pieces(&batch)? {
             let piece: Bytes = piece?;
             bytes += piece.len();
-            // Nobody reads any more when the statement has ended, and its end tells why.
+            // Nobody reads any more when the statement has ended, and its end says why.
             let _ = writer.send(piece).await;
         }
         progress.add_batch(rows_of_batch, start.elapsed());
@@ -102,7 +102,7 @@ async fn write(
     Ok(rows)
 }
 
-/// With LOCAL, the server turns errors in rows into warnings and goes on.
+/// With LOCAL, the server turns errors in rows into warnings and continues.
 async fn check_arrival(rows: u64, table: &str, link: &Link, connection: &mut Conn) -> Result<(), DriverError> {
     let (arrived, warnings) = (connection.affected_rows(), connection.get_warnings());
     if arrived == rows && warnings == 0 {

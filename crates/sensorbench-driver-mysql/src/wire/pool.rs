@@ -1,5 +1,5 @@
 //! The connections of a session. Each serves one operation at a time; those that are lost, or cannot be cleared of a cancelled
-//! operation, are replaced in the background while the others go on.
+//! operation, are replaced in the background while the others continue.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -172,7 +172,7 @@ impl Pool {
         });
     }
 
-    /// Tells whoever waits for a connection that there will be none for now.
+    /// Fails whoever waits for a connection: there will be none for now.
     fn disappoint(&self, error: &DriverError) {
         let waiting = {
             let mut state = self.state();
@@ -218,7 +218,7 @@ impl Pool {
         }
     }
 
-    /// Asks the server to cancel what goes on on a connection.
+    /// Asks the server to cancel what is running on a connection.
     async fn cancel(&self, connection_id: u32) {
         let link = &self.setup.link;
         let mut side = self.side.lock().await;
@@ -264,7 +264,7 @@ impl Pool {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
             runtime.block_on(async { timeout(CANCEL_LIMIT, kill_all).await }).ok()
         };
-        // A thread of its own, because a runtime cannot be entered from within another. If it fails, there is nobody to tell.
+        // A thread of its own, because a runtime cannot be entered from within another. If it fails, nobody waits for the outcome.
         let _ = std::thread::spawn(kill).join();
     }
 }

@@ -56,7 +56,7 @@ impl AsyncSession for MysqlSession {
 }
 
 impl Drop for MysqlSession {
-    /// What was cancelled last must not go on at the server when nobody is left to see to it.
+    /// What was cancelled last must not keep running at the server when nobody is left to see to it.
     fn drop(&mut self) {
         self.pool.end_called_off();
     }

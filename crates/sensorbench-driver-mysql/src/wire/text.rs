@@ -17,7 +17,7 @@ use super::places::with_place;
 use super::values::{finite, moment};
 use crate::dialect::quoted;
 
-/// So many bytes are written before they are sent: while the server reads one piece, we write the next.
+/// This many bytes are written before they are sent: while the server reads one piece, we write the next.
 const BYTES_A_PIECE: usize = 128 * 1024;
 
 /// The columns of a table in the order of its fill, and how their values are written.
@@ -54,7 +54,7 @@ impl Layout {
 
     /// The statement that reads rows of this layout.
     ///
-    /// Bytes are read as they are only where everything is; text must then be told what it is, so that columns with a character
+    /// Bytes are read as they are only where everything is; text must then be declared as such, so that columns with a character
     /// set of their own get what was meant.
     pub fn load_statement(&self) -> String {
         let is_binary = self.columns.iter().any(|(column, _)| column.value_type == Type::Bytes);

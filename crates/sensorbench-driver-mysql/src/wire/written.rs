@@ -3,7 +3,7 @@
 //! In a session that may only read, the server itself refuses what changes tables; a query that writes a file it lets pass, so that
 //! reads are also looked at word by word here. Where the namespace may be written to, a write must be of a form that names the one table
 //! that it changes. That must be a table of the namespace which keeps its rows there and has no triggers, and no stored function may be
-//! called. Whatever cannot be told by this is refused.
+//! called. Whatever is not decided by this is refused.
 
 use std::collections::HashSet;
 
@@ -18,7 +18,7 @@ use crate::dialect::MARKER_TABLE;
 const READS: [&str; 5] = ["select", "show", "table", "values", "with"];
 /// What may stand before the table's name.
 const MODIFIERS: [&str; 6] = ["low_priority", "delayed", "high_priority", "quick", "ignore", "into"];
-/// What may stand behind the name where a single table's rows are deleted.
+/// What may follow the name where a single table's rows are deleted.
 const AFTER_DELETED: [&str; 4] = ["where", "order", "limit", "returning"];
 /// Settings of the session itself that clients send as a matter of course.
 const OWN_SETTINGS: [&str; 4] = ["set names", "set autocommit", "set session transaction", "set transaction"];
@@ -156,7 +156,7 @@ fn problem_of_read(statement: &str) -> Option<&'static str> {
     }
 }
 
-/// Database, where it is named, and name of the one table that a statement changes; None if its form does not tell.
+/// Database, where it is named, and name of the one table that a statement changes; None if its form does not show it.
 fn changed_table(statement: &str) -> Option<(Option<String>, String)> {
     let mut tokens = Tokens { rest: statement }.peekable();
     let Token::Word(verb) = tokens.next()? else { return None };

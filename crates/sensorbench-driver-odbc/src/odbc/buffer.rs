@@ -133,7 +133,7 @@ impl Cell<'_> {
 }
 
 impl Buffer {
-    /// Empty cells, for so many rows; of so many characters or bytes where the form leaves that open.
+    /// Empty cells, for this many rows; of this many characters or bytes where the form leaves that open.
     pub fn new(form: Form, rows: usize, width: usize) -> Self {
         let (rows, width) = (rows.max(1), width.max(1));
         let cells = match form {

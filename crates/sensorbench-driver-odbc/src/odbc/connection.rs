@@ -15,7 +15,7 @@ use super::{Diagnostics, Manager, Text, number};
 /// Characters of a fact.
 const FACT_LENGTH: usize = 512;
 
-/// What a connection can tell.
+/// What a connection can report.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(u16)]
 pub enum Fact {
@@ -153,7 +153,7 @@ impl Connection {
                 if outcome != SQL_SUCCESS {
                     return String::new();
                 }
-                // Some drivers tell the length in characters, and not in bytes.
+                // Some drivers report the length in characters, and not in bytes.
                 let end = units.iter().position(|unit| *unit == 0).unwrap_or(0);
                 String::from_utf16_lossy(&units[..end])
             }

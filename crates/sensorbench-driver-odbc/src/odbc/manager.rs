@@ -60,7 +60,7 @@ impl Manager {
         if unsafe { library.get::<*const ()>(IODBC_FUNCTION) }.is_ok() {
             return Err(ManagerError(format!("{} is iODBC; name unixODBC's {SONAME} instead", named())));
         }
-        // SAFETY: a library that has all of these names is a driver manager, as far as can be told.
+        // SAFETY: a library that has all of these names is a driver manager, as far as can be known.
         let functions = unsafe { Functions::of(&library) };
         let functions =
             functions.map_err(|error| ManagerError(format!("{} is not an ODBC driver manager: {}", named(), reason(&error))))?;
@@ -69,7 +69,7 @@ impl Manager {
     }
 
     /// Loads a driver before the manager does, so that libraries that it needs are found beside the manager's where the system
-    /// has none. A driver that cannot be loaded is told why, which the manager does not tell.
+    /// has none. Finds out why a driver cannot be loaded, which the manager does not report.
     pub fn load_driver(&self, path: &Path) -> Result<(), ManagerError> {
         let library = open(path, self.folder.as_deref())
             .map_err(|error| ManagerError(format!("the ODBC driver cannot be loaded: {}", reason(&error))))?;

@@ -24,11 +24,11 @@ pub struct Described {
     pub kind: Kind,
     /// Characters, bytes or digits; 0 where the driver does not know.
     pub size: usize,
-    /// Digits behind the point.
+    /// Digits after the point.
     pub digits: i16,
 }
 
-/// The kinds of types that are told apart.
+/// The kinds of types that are distinguished.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
     Bit,
@@ -70,7 +70,7 @@ impl Kind {
             SQL_TINYINT | SQL_SMALLINT | SQL_INTEGER | SQL_BIGINT => Kind::Integer,
             SQL_NUMERIC | SQL_DECIMAL => Kind::Decimal,
             SQL_REAL => Kind::Real,
-            // Its size is in binary digits, except where a driver tells it in decimal ones.
+            // Its size is in binary digits, except where a driver reports it in decimal ones.
             SQL_FLOAT if (1..=7).contains(&size) || size == 24 => Kind::Real,
             SQL_FLOAT | SQL_DOUBLE => Kind::Double,
             SQL_TIMESTAMP | SQL_TYPE_TIMESTAMP => Kind::Timestamp,
@@ -94,7 +94,7 @@ pub struct Statement {
     statuses: Box<[u16]>,
 }
 
-/// Where the driver tells how far it came.
+/// Where the driver reports how far it came.
 #[derive(Default)]
 struct Counts {
     fetched: usize,
@@ -232,7 +232,7 @@ impl Statement {
         if self.statuses.len() < rows {
             let mut statuses = vec![0; rows].into_boxed_slice();
             let (at_statuses, at_processed) = (statuses.as_mut_ptr().cast(), (&raw mut self.counts.processed).cast());
-            // A driver that tells neither may still take arrays.
+            // A driver that reports neither may still take arrays.
             self.set_attribute(SQL_ATTR_PARAM_STATUS_PTR, at_statuses);
             self.set_attribute(SQL_ATTR_PARAMS_PROCESSED_PTR, at_processed);
             self.statuses = statuses;
@@ -250,7 +250,7 @@ impl Statement {
         Ok(rows == 1)
     }
 
-    /// Binds buffers to all columns of the answer, instead of those before; each fetch fills so many rows of them.
+    /// Binds buffers to all columns of the answer, instead of those before; each fetch fills this many rows of them.
     pub fn bind_columns(&mut self, buffers: Vec<Buffer>, rows: usize) -> Result<(), Diagnostics> {
         assert!(buffers.iter().all(|buffer| buffer.rows() >= rows), "buffers are for fewer rows than are fetched");
         self.read_columns(buffers)?;

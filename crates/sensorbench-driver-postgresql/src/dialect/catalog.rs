@@ -1,4 +1,4 @@
-//! What PostgreSQL's catalog tells about the server: versions, settings, sizes, counters.
+//! What PostgreSQL's catalog says about the server: versions, settings, sizes, counters.
 
 use std::collections::BTreeMap;
 

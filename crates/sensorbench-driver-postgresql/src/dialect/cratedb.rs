@@ -1,4 +1,4 @@
-//! CrateDB: SQL over shards of Lucene, behind PostgreSQL's protocol.
+//! CrateDB: SQL over shards of Lucene, which speaks PostgreSQL's protocol.
 //!
 //! A schema of its own is sensorbench's namespace; it begins with its first table and ends with its last one, and there are no transactions. The
 //! marker's table therefore comes first and goes last. Tables are named with their schema everywhere, so that schema files write `{measurements}`.

@@ -1,4 +1,4 @@
-//! GreptimeDB: time series, logs and traces in one engine, behind PostgreSQL's protocol, among others.
+//! GreptimeDB: time series, logs and traces in one engine, which speaks PostgreSQL's protocol, among others.
 //!
 //! A database of its own is sensorbench's namespace. There are no transactions, and nothing is updated: a row with the key and the time of an
 //! earlier one takes its place, by which the marker is written. Tables are named with their database everywhere, so that schema files write

@@ -127,7 +127,7 @@ pub trait Dialect: Send + Sync {
         statement.to_owned()
     }
 
-    /// Whether a statement with the words of an earlier one may be taken for that, though its tables were dropped and made anew since.
+    /// Whether a statement with the words of an earlier one may be taken for that, though its tables were dropped and recreated since.
     fn remembers_statements(&self) -> bool {
         false
     }

@@ -65,7 +65,7 @@ impl LineConnection {
     /// Sends lines; they are all taken or none of them.
     pub fn send(&mut self, lines: &[u8]) -> Result<Outcome, DriverError> {
         let (status, body) = self.exchange(lines).map_err(|error| {
-            DriverError::Connection(format!("{}: the connection was lost: {error}; the server's log may tell why", self.place))
+            DriverError::Connection(format!("{}: the connection was lost: {error}; the server's log may say why", self.place))
         })?;
         let text = String::from_utf8_lossy(&body).trim().to_owned();
         match status {

@@ -1,4 +1,4 @@
-//! A connection of a session: operations go in one behind the other, and their answers come in the same order.
+//! A connection of a session: operations go in one after the other, and their answers come in the same order.
 //!
 //! The library logs in and finds out the types of statements. Executing is not left to it, because it passes each request and each answer through
 //! channels between two tasks, and allocates for every row, which costs a third of the client's CPU time per operation (`make bench-clients`).
@@ -25,7 +25,7 @@ use super::prepared::Prepared;
 use super::target::{Place, Target};
 use crate::statement::OperationStatement;
 
-/// For so long after a cancellation it may be what ended a statement. It ends whatever the server executes when it arrives, and
+/// For this long after a cancellation it may be what ended a statement. It ends whatever the server executes when it arrives, and
 /// sometimes the next statement as well: PostgreSQL signals the process and then its group (`signal_child` in postmaster.c).
 const INTERRUPTS_COME_WITHIN: Duration = Duration::from_secs(10);
 
@@ -126,7 +126,7 @@ impl Connection {
         self.prepared[request.operation].check(&request.parameters)
     }
 
-    /// Puts an operation behind those in flight.
+    /// Queues an operation after those in flight.
     #[inline]
     pub fn start(self: &Arc<Self>, request: Box<Request>) -> Answering {
         let mut line = self.line();
@@ -177,7 +177,7 @@ impl Connection {
         line.pipeline.end_all(polled, || Err(failure()));
     }
 
-    /// Tells whoever needs to know that operations ended.
+    /// Notifies whoever needs to know that operations ended.
     #[inline]
     fn note_progress(&self, line: &mut Line) {
         let in_flight = line.pipeline.in_flight();

@@ -25,7 +25,7 @@ const TRAILER: &[u8] = &(-1_i16).to_be_bytes();
 const CHUNK_BYTES: usize = 1 << 18;
 /// Chunks that may wait to be sent.
 const CHUNKS_AHEAD: usize = 4;
-/// One COPY takes in as much as this. The library tells of a refused row only at the end of a COPY, and that should not be the
+/// One COPY takes in as much as this. The library reports a refused row only at the end of a COPY, and that should not be the
 /// end of a long load.
 const COPY_BYTES: usize = 1 << 26;
 

@@ -90,7 +90,7 @@ pub fn lost(place: &str, error: &Error) -> DriverError {
 
 /// The same with the reason in words.
 pub fn lost_because(place: &str, reason: &dyn fmt::Display) -> DriverError {
-    DriverError::Connection(format!("{place}: the connection was lost: {reason}; the server's log may tell why"))
+    DriverError::Connection(format!("{place}: the connection was lost: {reason}; the server's log may say why"))
 }
 
 /// A statement that the server at `place` refused, unless the connection is gone.

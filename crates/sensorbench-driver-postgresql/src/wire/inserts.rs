@@ -65,7 +65,7 @@ pub fn insert_many(order: &LoadOrder, rows: Rows) -> Result<(), DriverError> {
     })
 }
 
-/// An insert of so many rows.
+/// An insert of this many rows.
 fn statement(order: &LoadOrder, rows: usize) -> String {
     let columns = order.columns.len();
     let row = |row: usize| {

@@ -25,7 +25,7 @@ pub fn put_parse(bytes: &mut Vec<u8>, name: &str, text: &str, types: &[u32]) {
     });
 }
 
-/// Appends what makes the server answer, and begin anew after an error.
+/// Appends what makes the server answer, and start over after an error.
 pub fn put_sync(bytes: &mut Vec<u8>) {
     put_message(bytes, b'S', |_| {});
 }
@@ -44,7 +44,7 @@ pub struct Execution {
 }
 
 impl Execution {
-    /// Of the statement that was prepared under a name, which has so many parameters.
+    /// Of the statement that was prepared under a name, which has this many parameters.
     pub fn of(name: &str, parameters: usize) -> Self {
         let (mut before, mut after) = (vec![b'B', 0, 0, 0, 0], Vec::new());
         // The portal has no name.
@@ -86,7 +86,7 @@ fn put_message(bytes: &mut Vec<u8>, kind: u8, content: impl FnOnce(&mut Vec<u8>)
     put_length(bytes, start, 0);
 }
 
-/// Puts the length into the message that begins at `start` and of which so many bytes are still to be appended.
+/// Puts the length into the message that begins at `start` and of which this many bytes are still to be appended.
 #[inline]
 fn put_length(bytes: &mut [u8], start: usize, missing: usize) {
     let length = bytes.len() + missing - start - 1;

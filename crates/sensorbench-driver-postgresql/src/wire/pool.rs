@@ -1,7 +1,7 @@
 //! The connections of a session: which one the next operation goes to, and what becomes of one that was lost, or on which an
 //! operation was given up.
 //!
-//! An operation that is given up (timed out, cancelled) is still executed by the server. No other operation is put behind it:
+//! An operation that is given up (timed out, cancelled) is still executed by the server. No other operation is queued after it:
 //! its connection leaves the pool, the server is asked to cancel it, and the connection comes back when that is done. Should it
 //! take longer, another connection takes its place.
 
@@ -26,9 +26,9 @@ use crate::statement::OperationStatement;
 
 /// How long a connection is waited for whose operation is being cancelled, before another one is opened as well.
 const HEAD_START: Duration = Duration::from_millis(20);
-/// After so long without an effect a cancellation is sent again: it does nothing if it arrives before the statement does.
+/// After this long without an effect a cancellation is sent again: it does nothing if it arrives before the statement does.
 const CANCEL_AGAIN_AFTER: Duration = Duration::from_millis(200);
-/// After so long a connection is closed whose operation cannot be cancelled.
+/// After this long a connection is closed whose operation cannot be cancelled.
 const ABANDON_AFTER: Duration = Duration::from_secs(30);
 /// Pause between two attempts to reach a server that is away.
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
@@ -67,7 +67,7 @@ struct Recovering {
 }
 
 impl Pool {
-    /// Opens so many connections, inside the runtime that will poll the operations.
+    /// Opens this many connections, inside the runtime that will poll the operations.
     pub async fn open(
         target: Arc<Target>,
         operations: Arc<[OperationStatement]>,

@@ -38,7 +38,7 @@ struct AnswerColumn {
 
 impl Prepared {
     /// Has the library find out the types of a statement, and appends what prepares it on the same connection under a name of ours: the library does
-    /// not tell its own. `number` tells the operations of the connection apart.
+    /// not expose its own. `number` distinguishes the operations of the connection.
     pub async fn of(
         client: &Client,
         target: &Target,

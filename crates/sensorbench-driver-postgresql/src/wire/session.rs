@@ -56,7 +56,7 @@ impl PostgresqlSession {
             let outcome;
             (request, outcome) = InFlight { pool: &self.pool, answering: Some(connection.start(request)) }.await;
             // It was ended by a cancellation that was meant for the operation before it, and the server has undone what it did so far; or the connection
-            // had been lost before. So it can be executed anew.
+            // had been lost before. So it can be executed again.
             if !matches!(outcome, Err(DriverError::Cancelled)) {
                 return (request, outcome);
             }

@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpSocket, TcpStream};
 
-/// A stream whose readiness the runtime tells that opened it, until it moves to another one.
+/// A stream whose readiness is reported by the runtime that opened it, until it moves to another one.
 pub struct PortableStream {
     /// None if it could not be registered with the runtime that it moved to.
     stream: Option<TcpStream>,

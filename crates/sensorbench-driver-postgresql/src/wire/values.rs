@@ -115,7 +115,7 @@ impl Form {
     }
 }
 
-/// How a database tells null from other values.
+/// How a database distinguishes null from other values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Nulls {
     /// Null is a value of its own.
@@ -151,7 +151,7 @@ impl Nulls {
 /// What the values of a database's types cannot be, though its protocol has them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limits {
-    /// How null is told from other values.
+    /// How null is distinguished from other values.
     pub nulls: Nulls,
     /// The unit of the database's times in a microsecond's place: 1 for microseconds, 1,000 for milliseconds.
     pub time_unit_us: i64,

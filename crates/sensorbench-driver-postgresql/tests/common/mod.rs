@@ -138,7 +138,7 @@ pub struct Executor {
 }
 
 impl TestSession {
-    /// Connects for so many operations in flight.
+    /// Connects for this many operations in flight.
     pub fn connect(driver: &dyn Driver, schema: &Schema, concurrency: usize) -> Result<Self, DriverError> {
         let Sessions::Asynchronous(connector) = driver.sessions(&schema.operations)? else { panic!("sessions are asynchronous") };
         let runtime = runtime();
@@ -168,12 +168,12 @@ impl Executor {
         outcome.map(|()| request.rows.iter().map(row).collect())
     }
 
-    /// Executes an operation and drops it after so long; None if it was not over by then.
+    /// Executes an operation and drops it after this long; None if it was not over by then.
     pub async fn execute_for(&self, limit: Duration, operation: &str) -> Option<Result<Vec<Vec<Value>>, DriverError>> {
         tokio::time::timeout(limit, self.execute(operation, &[])).await.ok()
     }
 
-    /// Executes operations, so many at a time, as `work` says for each of their numbers.
+    /// Executes operations, this many at a time, as `work` says for each of their numbers.
     pub async fn execute_all(&self, operations: u64, concurrency: usize, work: impl AsyncFn(&Self, u64)) {
         let next = RefCell::new(0..operations);
         let slot = || async {

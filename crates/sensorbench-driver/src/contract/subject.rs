@@ -38,7 +38,7 @@ pub struct Keeps {
     pub columns: &'static [&'static str],
     /// Whether values may be null.
     pub nulls: bool,
-    /// Whether null is told from every integer and boolean. If not, values that would become null, and nulls that would become a value, must
+    /// Whether null is distinguished from every integer and boolean. If not, values that would become null, and nulls that would become a value, must
     /// be refused; the suite goes without them otherwise.
     pub nulls_apart: bool,
     /// Whether a double is kept exactly whatever it is; if not, those of few decimal digits are.
@@ -163,7 +163,7 @@ pub(super) fn schema(subject: &Subject) -> Schema {
 pub(super) fn readings(subject: &Subject) -> Vec<Reading> {
     let double = |value: f64, of_few_digits: f64| if subject.keeps.all_doubles { value } else { of_few_digits };
     let infinity = if subject.stores_infinity { f64::INFINITY } else { double(f64::MAX, 1.25e10) };
-    // Where null is not told from every value, that value is refused.
+    // Where null is not distinguished from every value, that value is refused.
     let smallest = if subject.keeps.nulls_apart { i64::MIN } else { i64::MIN + 1 };
     let text = |text: &str| Value::Text(text.into());
     let bytes = |bytes: &[u8]| Value::Bytes(bytes.into());

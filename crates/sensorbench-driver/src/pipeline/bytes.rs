@@ -65,7 +65,7 @@ impl Incoming {
         &self.bytes[self.start..self.end]
     }
 
-    /// Notes that so many bytes were read.
+    /// Notes that this many bytes were read.
     #[inline]
     pub fn consume(&mut self, length: usize) {
         self.start += length;

@@ -1,6 +1,6 @@
 //! Many operations in flight on one connection, whose replies come in the order of their requests.
 //!
-//! No task stands behind it: of the operations in flight, whoever is polled with a reason to send or to receive does so for all, and reads the
+//! It has no task of its own: of the operations in flight, whoever is polled with a reason to send or to receive does so for all, and reads the
 //! replies of the others into their requests. That one is the *driver*; when it ends, another is woken to take its place. A reply to an operation that
 //! was dropped is passed over.
 
@@ -15,7 +15,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 pub use self::bytes::{Incoming, Outgoing};
 use crate::{DriverError, Request};
 
-/// After so many reads the other operations of the thread get their turn, even if there is more to read.
+/// After this many reads the other operations of the thread get their turn, even if there is more to read.
 const READS_A_TURN: usize = 4;
 
 /// A connection that is logged in: encrypted or not.
@@ -28,7 +28,7 @@ pub trait Replies {
     /// How an operation ended.
     type Outcome;
 
-    /// Reads on at `at`, which moves behind what was read, into the request that the reply is for. Returns None when more bytes are needed. Without
+    /// Reads on at `at`, which moves past what was read, into the request that the reply is for. Returns None when more bytes are needed. Without
     /// a request nobody wants the reply.
     ///
     /// # Errors
@@ -422,7 +422,7 @@ mod tests {
         let answering = async {
             let mut bytes = [0; 64];
             let received = theirs.read(&mut bytes).await.unwrap();
-            // In two pieces: whoever drives when the first one comes ends with it, and another one goes on.
+            // In two pieces: whoever drives when the first one comes ends with it, and another one continues.
             theirs.write_all(&bytes[..7]).await.unwrap();
             tokio::task::yield_now().await;
             theirs.write_all(&bytes[7..received]).await.unwrap();

@@ -60,12 +60,12 @@ impl ClientSteps {
                 };
                 if !column_is(listed.start, Some(Type::Timestamp)) || !listed.own.iter().all(own) {
                     return error(
-                        "what is listed must have the start of a stretch, a timestamp, and the columns that tell its own rows",
+                        "what is listed must have the start of a stretch, a timestamp, and the columns that distinguish its own rows",
                     );
                 }
             }
             Parts::Rows(rows) if rows.column >= rows.returns.len() => {
-                return error("what is listed must have the column that tells its rows apart");
+                return error("what is listed must have the column that distinguishes its rows");
             }
             Parts::Rows(_) => {}
             Parts::Shards(0) => return error("there must be at least one shard"),
@@ -175,7 +175,7 @@ mod tests {
         let no_length = Parts::TimeBuckets { from: 0, to: 1, every: Every::Months(0) };
         assert!(refused(for_each("day", no_length), &read).contains("above zero"));
         assert!(refused(for_each("shard", Parts::Shards(0)), &read).contains("at least one shard"));
-        assert!(refused(for_each("key", rows_of(2)), &read).contains("the column that tells its rows apart"));
+        assert!(refused(for_each("key", rows_of(2)), &read).contains("the column that distinguishes its rows"));
         for parts in [DAYS, Parts::Shards(2)] {
             assert!(refused(for_each("part", parts), &operation(&[])).contains("return rows"));
         }

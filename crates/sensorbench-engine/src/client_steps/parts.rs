@@ -28,7 +28,7 @@ pub enum Parts {
         /// Length of the time buckets.
         every: Every,
     },
-    /// So many shards; the parameter is the number of a shard, from 0.
+    /// This many shards; the parameter is the number of a shard, from 0.
     Shards(u32),
     /// Of the time buckets that another statement lists, those that meet `from`..`to` (`to` excluded).
     Listed(Listed),
@@ -66,7 +66,7 @@ pub struct ListedRows {
     pub statement: Json,
     /// What it returns.
     pub returns: Vec<Column>,
-    /// Number of the returned column that tells the rows apart: the parameter has its value.
+    /// Number of the returned column that distinguishes the rows: the parameter has its value.
     pub column: usize,
 }
 

@@ -17,7 +17,7 @@ pub(crate) struct MultiStatement<'a> {
     /// Requests for single statements that are not in use, to be used again.
     #[expect(clippy::vec_box, reason = "sessions take and give boxes")]
     spare: RefCell<Vec<Box<Request>>>,
-    /// What `also` need not tell again.
+    /// What `also` need not write again.
     known: RefCell<HashSet<Vec<u8>>>,
 }
 

@@ -15,7 +15,7 @@ pub(crate) struct BlockingMultiStatement<'a> {
     deadline: Arc<Deadline>,
     /// The request for a single statement, which is used for all of them.
     partial: Request,
-    /// What `also` need not tell again.
+    /// What `also` need not write again.
     known: HashSet<Vec<u8>>,
 }
 
@@ -38,7 +38,7 @@ impl<'a> BlockingMultiStatement<'a> {
             self.execute_one(task, &before)?;
         }
         let statements = task.statements(&self.partial.rows, |number| self.session.writes_many(number))?;
-        // Who reads finds nothing that was not told before.
+        // Whoever reads finds nothing that was not written there before.
         for accompanying in task.also(&statements, &self.known)? {
             self.execute_one(task, &accompanying.statement)?;
             self.known.extend(accompanying.key);

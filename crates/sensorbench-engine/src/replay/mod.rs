@@ -5,7 +5,7 @@
 //! connection of its own (`session.rs`); one that comes while the statement before it is unanswered waits, and its response time
 //! counts from the intended start all the same.
 //!
-//! The intended starts and service times of a session tell when each statement would have started if the replayer had never been late.
+//! The intended starts and service times of a session show when each statement would have started if the replayer had never been late.
 //! Lag up to that moment is the target's; what comes on top is the replayer's own, which is the run's timer lag.
 
 mod literals;

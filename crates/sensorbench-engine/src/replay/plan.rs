@@ -19,7 +19,7 @@ pub struct ReplayPlan {
     pub speed: Option<f64>,
     /// Copies of the trace that are replayed together.
     pub copies: Vec<Copy>,
-    /// Rows of the trace: the number k of a statement is its row, behind all those of the copies before.
+    /// Rows of the trace: the number k of a statement is its row, after all those of the copies before.
     pub rows: u64,
     /// Numbers of templates whose statements are left out, in ascending order.
     #[serde(default)]

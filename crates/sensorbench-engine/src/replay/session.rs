@@ -16,7 +16,7 @@ use crate::record::{Answer, Failure, Outcome, Record};
 use crate::recorder::{Batch, Recorder};
 use crate::shared::Shared;
 
-/// So long may a server take to end a statement that was given up, before its connection is closed.
+/// This long may a server take to end a statement that was given up, before its connection is closed.
 const ABANDON_AFTER: Duration = Duration::from_secs(30);
 
 /// What the sessions of a replay share. All of it lives on one thread.
@@ -125,7 +125,7 @@ impl Session<'_> {
                 () = sessions.cancelled.notified() => Err(DriverError::Cancelled),
             };
             if let Err(DriverError::Timeout | DriverError::Cancelled) = result {
-                // Its transaction goes on only when the server has ended it: what follows must not come before that.
+                // Its transaction continues only when the server has ended it: what follows must not come before that.
                 let ended = async {
                     connection.cancel().await;
                     let _ = (&mut executing).await;

@@ -19,7 +19,7 @@ use crate::shared::Shared;
 
 /// Between the beginning and the first statement: the first connections are opened meanwhile.
 const LEAD_NS: u64 = 500_000_000;
-/// The connection of a session is opened so long before its first statement, where the limit of connections allows it.
+/// The connection of a session is opened this long before its first statement, where the limit of connections allows it.
 const OPEN_AHEAD_NS: u64 = 1_000_000_000;
 /// How often stopping and cancelling are noticed.
 const SLICE: Duration = Duration::from_millis(20);
@@ -27,7 +27,7 @@ const SLICE: Duration = Duration::from_millis(20);
 const AHEAD: usize = 4096;
 /// Statements that may wait in their sessions. Behind a slow target, the others wait in the file.
 const MAX_QUEUED: usize = 16_384;
-/// After so many statements that are due at once, the sessions get their turn.
+/// After this many statements that are due at once, the sessions get their turn.
 const BETWEEN_YIELDS: u32 = 16;
 
 /// What a replay is made of.
@@ -126,7 +126,7 @@ struct Dispatch {
     origin_ns: u64,
     parcels: mpsc::Receiver<Vec<Statement>>,
     ahead: VecDeque<Statement>,
-    /// Of so many statements ahead the sessions are open.
+    /// Of this many statements ahead the sessions are open.
     announced: usize,
     handed: HashMap<(u32, i32), Line>,
     /// Sessions that were opened so far.
@@ -190,7 +190,7 @@ impl Dispatch {
         }
     }
 
-    /// Opens a session, so much later than it should be because of the replayer.
+    /// Opens a session, this much later than it should be because of the replayer.
     fn open(&mut self, session: (u32, i32), late_ns: u64) {
         let (sender, queue) = unbounded_channel();
         self.handed.insert(session, Line { sender, left: self.lengths[session.0 as usize][&session.1] });

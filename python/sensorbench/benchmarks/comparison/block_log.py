@@ -208,7 +208,7 @@ class LogOfBlocks(BlockLog):
         return repeats
 
     def runs_on_data(self, block: PlannedBlock, variant: Variant) -> list[int]:
-        """Those of blocks before, too, where this one went on with their data."""
+        """Those of blocks before, too, where this one continued with their data."""
         before = [] if self._current.load else self.runs_since_load(variant)
         return [*before, *block.repeats]
 
@@ -225,7 +225,7 @@ class LogOfBlocks(BlockLog):
         if not self.drops_data(variant):
             self._left_behind.add(variant.id)
         self._took_s.setdefault(variant.id, []).append(time.monotonic() - self._current.start_s)
-        # Of blocks that went on with the same data, the last one read all of them back.
+        # Of blocks that continued with the same data, the last one read all of them back.
         last_of_loads = [*(block for block, after in pairwise(over) if after.loaded), record]
         if contents := [block.contents for block in last_of_loads if block.contents is not None]:
             self.writer.write_contents(variant.id, joined_contents(contents))
@@ -268,7 +268,7 @@ class LogOfBlocks(BlockLog):
         return taken
 
     def _time_left(self, block: PlannedBlock) -> str:
-        """How long this block and those after it take, as far as blocks that are over tell."""
+        """How long this block and those after it take, judging by the blocks so far."""
         known = [took_s for of_variant in self._took_s.values() for took_s in of_variant]
         if not known:
             return ""

@@ -21,7 +21,7 @@ from sensorbench.results.series import is_series, parts_with_results, read_serie
 from sensorbench.results.summary.comparison import ComparisonSummary
 from sensorbench.runner import databases
 
-# So many of the variants that are left out for a reason are named.
+# This many of the variants that are left out for a reason are named.
 MAX_NAMED = 3
 
 
@@ -109,7 +109,7 @@ def candidates_of(results: Mapping[str, ComparisonResult], summaries: Mapping[st
 
 
 def _comparisons_of(measured: Sequence[MeasuredComparison]) -> dict[str, list[MeasuredComparison]]:
-    """For each operation, the comparison by which layouts are compared, and behind it those with equal conditions."""
+    """For each operation, the comparison by which layouts are compared, followed by those with equal conditions."""
     found: dict[str, list[MeasuredComparison]] = {}
     for operation in dict.fromkeys(name for comparison in measured for name in comparison.operations):
         had = [comparison for comparison in measured if operation in comparison.operations]

@@ -51,7 +51,7 @@ def contents_of(
         connected: the comparison, with the servers of these variants up.
         repeats: the numbers of the runs that have written to the data which lie there, by variant.
         writer: has the runs.
-        reporter: told what is going on.
+        reporter: reports progress.
 
     """
     comparison = connected.comparison
@@ -92,7 +92,7 @@ def _differ_by_rule(workload: Workload) -> bool:
 
 
 def _report(task: Task, number: int, variant: str, answers: int) -> None:
-    """Says how many answers of a variant, the so many-th, are compared."""
+    """Says how many answers of a variant, every n-th, are compared."""
     task.advance_to(number, f"{variant}, answers compared: {answers:,}")
 
 

@@ -56,7 +56,7 @@ class RunCost:
 
 
 def run_cost(variant: Variant, found: VariantPilot, part: PartPilot, workload: Workload, readings: float) -> RunCost:
-    """What a run of a variant takes on so many readings."""
+    """What a run of a variant takes on this many readings."""
     own = variant.workload(workload.model_copy(update={"mix": part.mix}))
     total = sum(weight for name, weight in part.mix.items() if name in found.operations)
     cost_s = sum(part.mix[name] / total * found.operations[name].at(readings) for name in found.operations if name in part.mix)
@@ -133,7 +133,7 @@ def estimate_comparisons(
 
 @dataclass(frozen=True)
 class _Arithmetic:
-    """The arithmetic of one comparison, on a machine on which so many bytes are free."""
+    """The arithmetic of one comparison, on a machine on which this many bytes are free."""
 
     pilot: Pilot
     found: PartPilot
@@ -279,7 +279,7 @@ def _by_one_process(pilot: Pilot) -> list[str]:
     count = max((part.comparison.generators.count for part in pilot.parts.values()), default=1)
     if count == 1:
         return []
-    why = "because they take longer to start than so few rows to load; loading may take less time than is said here"
+    why = "because they take longer to start than so few rows take to load; loading may take less time than is said here"
     return [f"the pilot is loaded and measured by one process, not by {count} load generators, {why}"]
 
 

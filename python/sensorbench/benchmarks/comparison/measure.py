@@ -108,7 +108,7 @@ def _first_values(operation: Operation, parameters: Parameters) -> pa.RecordBatc
     return pa.table({name: column.slice(0, 1) for name, column in columns.items()}).to_reader()
 
 
-# So many readings of one sensor are encoded and decoded, again and again.
+# This many readings of one sensor are encoded and decoded, again and again.
 READINGS = 50_000
 
 
@@ -138,7 +138,7 @@ def _described_cost(workbench: duckdb.DuckDBPyConnection, encoding: str, size: i
 
 # The encodings of batches that studies compare: that of the sensor-schema study's clients, and two that know what readings are.
 ENCODINGS = ("text", "packed", "gorilla")
-# So many readings are a batch where no schema says it: ten minutes of seconds.
+# This many readings are a batch where no schema says it: ten minutes of seconds.
 READINGS_IN_BATCH = 600
 
 
@@ -148,7 +148,7 @@ def encoding_costs(workbench: duckdb.DuckDBPyConnection) -> list[EncodingCost]:
 
 
 class _BatchCost(TypedDict):
-    """What the engine tells of encoding and decoding batches; CPU time is of a reading."""
+    """What encoding and decoding batches costs, as the engine measured it; CPU time is of a reading."""
 
     bytes: int
     readings: int
@@ -158,7 +158,7 @@ class _BatchCost(TypedDict):
 
 @cache
 def _cost(workbench: duckdb.DuckDBPyConnection, encoding: str, batch: int) -> _BatchCost:
-    """What `batch_cost` tells, measured once for all variants of a comparison: they share a workbench."""
+    """What `batch_cost` returns, measured once for all variants of a comparison: they share a workbench."""
     found: _BatchCost = json.loads(batch_cost(canonical_table(workbench.sql(_OF_ONE_SENSOR)).to_reader(), encoding, batch))
     return found
 
@@ -207,7 +207,7 @@ def load_one(
         variant: what is loaded.
         tables: its rows.
         writer: of the results.
-        reporter: told what is going on.
+        reporter: reports progress.
         intent: what is wanted of the target's namespace.
         repeats: the numbers of the runs that are measured on what is loaded.
         was_interrupted: whether a run that was cut short has written: it would write the same rows again beside those, of which not all are known.

@@ -84,7 +84,7 @@ class MeasuredComparison:
     @property
     def described_state(self) -> str:
         """How the work ended, when it did not come to its end."""
-        return f"{f'part {self.name}' if self.name else 'the work'} is {self.result.state}: runs that were completed count"
+        return f"{f'part {self.name}' if self.name else 'the benchmark'} is {self.result.state}: runs that were completed count"
 
     @property
     def origin(self) -> Origin:

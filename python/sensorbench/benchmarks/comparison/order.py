@@ -67,7 +67,7 @@ class EventOrder:
         )
 
     def run(self) -> None:
-        """Does all of it. Raises FailedError if every variant failed, or one without which it does not go on."""
+        """Does all of it. Raises FailedError if every variant failed, or one without which it does not continue."""
         check_dataset(self._base.workbench, self._comparison.operations, self._known)
         for block in self._blocks:
             self._run_block(block)
@@ -181,7 +181,7 @@ class EventOrder:
             self._log.read_back(variant, found[variant.id])
 
     def _succeeds(self, variant: Variant, step: str, what: Callable[[Variant], None]) -> bool:
-        """Does a step of a variant. Where the work goes on without those that fail, says of one why it failed."""
+        """Does a step of a variant. Where the run continues without those that fail, says of one why it failed."""
         try:
             what(variant)
         except (EngineError, FailedError) as error:

@@ -49,21 +49,21 @@ ComparisonsAt = Callable[[float, Path], dict[str, Comparison]]
 # Whether what was found of the first comparisons leaves no time for further ones.
 IsFull = Callable[[Pilot], bool]
 
-# Readings of the two prefixes; the second has at least so many times as many as the first, if there are so many.
+# Readings of the two prefixes; the second has at least this many times as many as the first, if there are this many.
 READINGS, TIMES = (10_000, 50_000), 3.0
-# With what is looked for a scale that has so many readings; where it is too small, the next is this many times as large.
+# With what is looked for a scale that has this many readings; where it is too small, the next is this many times as large.
 FIRST_SCALE, SCALE_STEP = 0.0005, 2.0
 # Whose data are too small for them even so are wrong for another reason.
 LAST_SCALE = 0.05
-# A run of the pilot asks at most so many operations for at most so long, and at least a round of them.
+# A run of the pilot asks at most this many operations for at most this long, and at least a round of them.
 OPERATIONS, RUN_S = 200, 2.0
-# An operation of the pilot may take so long: on so little data, one that takes longer is hopeless.
+# An operation of the pilot may take this long: on so little data, one that takes longer is hopeless.
 TIMEOUT = "20s"
-# A server is warm when a load takes more than this share of the one before; after so many it has to be.
+# A server is warm when a load takes more than this share of the one before; after this many it has to be.
 WARM_RATIO, MAX_WARM_UPS = 0.8, 6
 # What namespaces at servers of users are called after.
 PILOT = "pilot"
-# Of each kind of operation so many reference answers are computed.
+# Of each kind of operation this many reference answers are computed.
 REFERENCES = 2
 
 
@@ -94,9 +94,9 @@ def run_pilot(
     Args:
         comparisons_at: makes them.
         scale: that they may have at most.
-        allowed_s: after about so long, besides starting servers, variants that were not measured yet are taken to be as others with the same server
+        allowed_s: after about this long, besides starting servers, variants that were not measured yet are taken to be as others with the same server
             and schema.
-        reporter: told what is going on.
+        reporter: reports progress.
         measures: whether anything is loaded and asked; else only the readings are known.
         touches_users: whether servers of users are measured, too.
         is_full: asked whenever all of one comparison more has been measured, with what was found of it and of those before it. The others are
@@ -120,7 +120,7 @@ def run_pilot(
 
 
 def _sizes(comparisons_at: ComparisonsAt, scale: float, folder: Path) -> tuple[_Size, _Size]:
-    """The comparisons at two scales, the second of which has some times as many readings, if there are so many."""
+    """The comparisons at two scales, the second of which has some times as many readings, if there are this many."""
     first = _opened(comparisons_at, min(scale, FIRST_SCALE), scale, folder)
     per_scale = max(readings_in(comparison) for comparison in first.comparisons.values()) / first.scale
     wanted = [min(scale, max(first.scale, _rounded(readings / per_scale))) for readings in READINGS]
@@ -247,7 +247,7 @@ class _Measuring:
             self.skipped = names[measured:]
 
     def measure(self, allowed_s: float, is_full: IsFull | None, *, pin: bool) -> None:
-        """Measures all variants, which takes about so long besides starting servers."""
+        """Measures all variants, which takes about this long besides starting servers."""
         kinds: dict[tuple[str, tuple[str, str, bool]], str] = {}
         groups: dict[str, list[tuple[str, Variant, str]]] = {}
         for name, comparison in self.sizes[-1].comparisons.items():
@@ -265,7 +265,7 @@ class _Measuring:
                 try:
                     servers = stack.enter_context(running_servers([variant for _, variant, _ in group], self.reporter, pin=pin))
                 except FailedError as error:
-                    # The study goes on without it, and says why.
+                    # The study continues without it, and says why.
                     self._fail(group, message_of(error))
                 else:
                     until_s += sum(servers.start_s.values())

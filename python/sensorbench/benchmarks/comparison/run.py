@@ -276,7 +276,7 @@ def _unfinished(plan: ComparisonPlan, progress: ProgressReporter) -> list[Varian
 def _warn_of_kept_up(variants: list[Variant], progress: ProgressReporter) -> None:
     """Names the servers that stay up while others are measured: sensorbench stops none that it has not started."""
     for label in dict.fromkeys(variant.target.label for variant in variants if server_kind(variant) == "kept up"):
-        progress.warn(f"--one-at-a-time: {label} runs already and is not stopped: it is up while the others are measured")
+        progress.warn(f"--one-at-a-time: {label} is already running and is not stopped: it is up while the others are measured")
 
 
 def _described_dataset(comparison: Comparison) -> DescribedDataset:
@@ -315,7 +315,7 @@ def _is_same_file(first: VariantManifest, second: VariantManifest) -> bool:
 
 
 def _joined(before: Environment, after: Environment) -> Environment:
-    """The environment of work that goes on: with the servers that were not started again, and what was known of them."""
+    """The environment of a resumed run: with the servers that were not restarted, and what was known of them."""
     return {
         **after,
         "servers": {**before.get("servers", {}), **after["servers"]},

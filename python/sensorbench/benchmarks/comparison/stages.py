@@ -72,7 +72,7 @@ class OneServer(Stages):
         (variant,) = block.variants
         alone = replace(self._sound, comparison=replace(self._sound.comparison, variants=[variant]))
         with self._servers.up(variant) as running:
-            # An embedded database is opened anew, too.
+            # An embedded database is opened again, too.
             yield Stage(connect(alone, running.servers), running)
 
     def discard(self, variant: Variant) -> bool:

@@ -84,7 +84,7 @@ def _lock_holder(database: Path, stall_s: float) -> Iterator["subprocess.Popen[s
 
 
 def _trigger(holder: "subprocess.Popen[str]", after_s: float) -> Callable[[EngineRun, Snapshot], None]:
-    """Lets the lock be held once, so many seconds after the run began."""
+    """Lets the lock be held once, this many seconds after the run began."""
     is_pending = True
 
     def on_snapshot(run: EngineRun, snapshot: Snapshot) -> None:

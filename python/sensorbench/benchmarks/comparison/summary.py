@@ -244,7 +244,7 @@ def _changes(runs: list[RunResult]) -> list[RateChange]:
 
 
 def _measured(run: RunResult, operation: str) -> OperationReport:
-    """Counts of one kind of operation as the engine told them at the end, or, where it could not, as its intervals have them."""
+    """Counts of one kind of operation as the engine reported them at the end, or, where it could not, as its intervals have them."""
     if run.manifest.totals is not None:
         return run.manifest.measured[0].operations[operation]
     sums = dict.fromkeys((*OUTCOMES, "late", "rows"), 0)

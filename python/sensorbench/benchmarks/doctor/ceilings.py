@@ -20,7 +20,7 @@ TARGETS = {
     "generator_rows_per_s": "TSBS 10 million values/s a core, as text",
 }
 
-# One figure, or several by name; a ceiling that only a server can tell is not known.
+# One figure, or several by name; a ceiling that only a server could show is unknown.
 Figure = float | dict[str, float] | dict[str, float | None]
 
 OPEN_LOOP_RATE = 200_000

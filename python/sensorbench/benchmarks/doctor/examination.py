@@ -17,7 +17,7 @@ def examine(
 
     Args:
         folder: where results would go.
-        reporter: told what is measured.
+        reporter: reports what is measured.
         quick: measure about a tenth as long.
 
     Returns:

@@ -43,7 +43,7 @@ from sensorbench.schemas.engine_types import Statement
 from sensorbench.verification import keep_history
 
 OPERATIONS = "articles"
-# What is left at a target is nothing that other work goes on with.
+# What is left at a target is not used by other work.
 FINGERPRINT = "elasticity"
 # The key by which articles are distinguished, and the parameter source that chooses among them.
 ID, IDS = "id", "ids"
@@ -118,7 +118,7 @@ class Bench:
         return Claim(owner, "replace" if self._spec.replace else "create")
 
     def add_copies(self, copies: int, reporter: ProgressReporter) -> None:
-        """Loads the dataset again, under new ids, until there are so many copies of it, and waits until they are settled. Load generators share that
+        """Loads the dataset again, under new ids, until there are this many copies of it, and waits until they are settled. Load generators share that
         where they share the first copy. Raises EngineError and FailedError.
         """
         if copies <= self._copies:
@@ -147,7 +147,7 @@ class Bench:
         on_snapshot: Observer,
         described: KeptPlan,
     ) -> RunResult:
-        """Carries out a run that goes on until it is stopped."""
+        """Carries out a run that ends only when it is stopped."""
         connected = self._is_up()
         at = connected.comparison.variants[0]
         comparison = connected.comparison

@@ -19,10 +19,10 @@ Kind = Literal["join", "leave", "kill", "pause", "partition", "slow-network", "s
 KINDS: dict[Kind, str] = {
     "join": "nodes join, one after the other (`@once`: all at once)",
     "leave": "nodes leave gracefully, the last one first",
-    "kill": "the last node is killed (kill -9), and started again after a time",
-    "pause": "the last node stands still (SIGSTOP) for a time",
+    "kill": "the last node is killed (kill -9) and restarted after a time",
+    "pause": "the last node is paused (SIGSTOP) for a time",
     **{kind: fault.summary for kind, fault in FAULTS.items()},
-    "rolling-restart": "all nodes are ended and started again, one after the other",
+    "rolling-restart": "all nodes are restarted, one after the other",
     "stay": "nothing is done: the load is measured on what there is",
 }
 # What the events of a run are called.
@@ -42,7 +42,7 @@ Annotate = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Change:
-    """A change; `count`: how many nodes; `away_s`: how long the node is away, or in trouble (s); `how`: what stands behind @, ONCE for nodes
+    """A change; `count`: how many nodes; `away_s`: how long the node is away, or in trouble (s); `how`: what follows @, ONCE for nodes
     that join at the same time, or what the node is left with in its trouble.
     """
 
@@ -89,7 +89,7 @@ def parse_change(text: str) -> Change:
     if kind not in KINDS:
         raise UsageError(f"--change {text}: expected one of {', '.join(KINDS)}")
     if at and (expected := _expected_behind_at(kind, how)):
-        raise UsageError(f"--change {text}: expected {expected} behind @")
+        raise UsageError(f"--change {text}: expected {expected} after @")
     change = Change(kind, how=how or (FAULTS[kind].default if kind in FAULTS else ""))
     if not more:
         return change
@@ -101,11 +101,11 @@ def parse_change(text: str) -> Change:
         except ValueError as error:
             raise UsageError(f"--change {text}: {error}") from None
     expected = "a number of nodes" if kind in _WITH_COUNT else "nothing"
-    raise UsageError(f"--change {text}: expected {expected} behind {kind}")
+    raise UsageError(f"--change {text}: expected {expected} after {kind}")
 
 
 def _expected_behind_at(kind: Kind, how: str) -> str | None:
-    """What should stand behind @; None if it does."""
+    """What should follow @; None if it does."""
     if kind == "join":
         return None if how == ONCE else ONCE
     if kind not in FAULTS or not FAULTS[kind].default:
@@ -182,7 +182,7 @@ def _pause(change: Change, cluster: LabNodes, annotate: Annotate) -> None:
         _wait_while_away(change, cluster, number, annotate)
     finally:
         cluster.send_to_last(signal.SIGCONT)
-    annotate(f"node {number} goes on")
+    annotate(f"node {number} continues")
 
 
 def _suffer(change: Change, cluster: LabNodes, kind: FaultKind, annotate: Annotate) -> None:
@@ -190,7 +190,7 @@ def _suffer(change: Change, cluster: LabNodes, kind: FaultKind, annotate: Annota
     with suffering(cluster.name, number, kind, change.how):
         annotate(f"node {number} {FAULTS[kind].annotation}")
         _wait_while_away(change, cluster, number, annotate)
-    annotate(f"node {number} is well again")
+    annotate(f"node {number} has recovered")
 
 
 def _wait_while_away(change: Change, cluster: LabNodes, number: int, annotate: Annotate) -> None:

@@ -14,7 +14,7 @@ from sensorbench.errors import FailedError, UsageError
 from sensorbench.hosts.host import Host
 
 ASKS_EVERY_S = 1.0
-# So much of what a command said is told when it fails.
+# This much of what a command printed is shown when it fails.
 _MAX_SAID = 500
 _OPTIONS = {"join": "--add-node-command", "leave": "--remove-node-command"}
 
@@ -38,7 +38,7 @@ class Cluster(ABC):
 
     @abstractmethod
     def add_nodes(self, count: int) -> str:
-        """So many more nodes, all at once; what they are called. Raises FailedError."""
+        """Adds this many nodes, all at once; returns what they are called. Raises FailedError."""
 
     @abstractmethod
     def balance(self) -> None:
@@ -82,7 +82,7 @@ class LabNodes(Cluster):
         return f"node {lab.remove_node(self.name).number}"
 
     def send_to_last(self, wanted: signal.Signals) -> int:
-        """Sends a signal to the last node and all its processes, where it is; the node's number. Raises FailedError if it does not run."""
+        """Sends a signal to the last node and all its processes, where it is; the node's number. Raises FailedError if it is not running."""
         number = lab.find_instance(self.name).nodes[-1].number
         lab.signal_node(self.name, number, wanted)
         return number

@@ -19,7 +19,7 @@ _MEMBERS = "cgroup.procs"
 
 @contextmanager
 def slowed(processes: Sequence[psutil.Process], folder: Path, bytes_per_s: int) -> Iterator[None]:
-    """Processes that together read, and write, at most so much a second on the disk of a folder. Raises FailedError if that is not
+    """Processes that together read, and write, at most this much a second on the disk of a folder. Raises FailedError if that is not
     permitted.
     """
     hierarchy, device = _hierarchy(), _device(folder)

@@ -32,7 +32,7 @@ class Sufferer:
 
 @dataclass(frozen=True)
 class Fault:
-    """`default`: what stands behind @ when nothing is said, and `form` and `expected` what may; `title` and `annotation` tell of it, with that in
+    """`default`: what follows @ when nothing is said, and `form` and `expected` what may; `title` and `annotation` describe it, with that in
     braces; `of` makes a node suffer it.
     """
 
@@ -50,14 +50,14 @@ def suffering(name: str, number: int, kind: Kind, how: str) -> Iterator[None]:
     """Has a node of an instance suffer, on the machine that it is on.
 
     Raises:
-        FailedError: if it does not run, or the machine does not permit that.
+        FailedError: if it is not running, or the machine does not permit that.
         LostHostError: if its host is gone.
 
     """
     instance = lab.find_instance(name)
     node = instance.node(number)
     if node.process is None or not lab.runs(instance, node):
-        raise FailedError(f"{name}: node {number} does not run")
+        raise FailedError(f"{name}: node {number} is not running")
     folder = instance.parts[node.placed_on].folder if node.placed_on in instance.parts else instance.folder
     fault = lab.host_of(instance, node).keep(_Suffering, kind, Sufferer(node.host, node.process, folder), how)
     try:
@@ -84,7 +84,7 @@ def why_not(kind: Kind, address: str, how: str) -> str | None:
     Args:
         kind: which.
         address: that of this machine among the hosts; empty if it is none.
-        how: what stands behind @.
+        how: what follows @.
 
     """
     nobody = Sufferer(network.NOBODY if is_loopback(address) else address, None, instances_folder())
@@ -108,19 +108,19 @@ def _disk_slowed(sufferer: Sufferer, how: str) -> AbstractContextManager[None]:
 
 FAULTS: dict[Kind, Fault] = {
     "partition": Fault(
-        summary="no packet comes to the last node for a time, not from clients and not from the others",
+        summary="the last node receives no packets for a time, neither from clients nor from other nodes",
         title="a node was cut off",
         annotation="cut off",
         of=lambda sufferer, _: network.cut_off(sufferer.address),
     ),
     "slow-network": Fault(
-        summary="packets to and from the last node go at a rate (1mbit), are late (20ms) or get lost (2%) for a time",
+        summary="packets to and from the last node are limited to a rate (1mbit), delayed (20ms) or dropped (2%) for a time",
         title="the network of a node was slow ({how})",
         annotation="is slow to reach",
         of=lambda sufferer, how: network.slowed(sufferer.address, how),
         default="1mbit",
         form=re.compile(r"[1-9]\d*([kmg]bit|ms)|[1-9]\d?%"),
-        expected="a rate as 1mbit or 200kbit, a delay as 20ms, or a share as 2%",
+        expected="a rate such as 1mbit or 200kbit, a delay such as 20ms, or a share such as 2%",
     ),
     "slow-disk": Fault(
         summary="the last node reads and writes at most that much per second (1M) on its disk for a time",
@@ -129,6 +129,6 @@ FAULTS: dict[Kind, Fault] = {
         of=_disk_slowed,
         default="1M",
         form=re.compile(r"[1-9]\d*[kKmMgG]"),
-        expected="bytes per second as 500K or 1M",
+        expected="bytes per second, such as 500K or 1M",
     ),
 }

@@ -1,4 +1,4 @@
-"""What of the data lay on which node before a change and after it, by what the nodes said of themselves while the run went on."""
+"""What of the data lay on which node before a change and after it, by what the nodes said of themselves during the run."""
 
 from collections.abc import Mapping
 
@@ -19,7 +19,7 @@ def data_moves(nodes: Mapping[str, Insight], begun_at_s: float | None, *, joins:
         joins: whether nodes join by it: those that have nothing afterwards are named.
 
     Returns:
-        None if the nodes do not tell what they hold.
+        None if the nodes do not say what they hold.
 
     """
     if begun_at_s is None:

@@ -32,7 +32,7 @@ def cut_off(host: str) -> Iterator[None]:
 
 @contextmanager
 def slowed(host: str, how: str) -> Iterator[None]:
-    """An address to and from which packets go, in the words of tc, at a rate in all (1mbit), each so much later (20ms), or with such a share
+    """An address to and from which packets go, in the words of tc, at a rate in all (1mbit), each this much later (20ms), or with such a share
     of them lost (2%). Raises FailedError if that is not permitted, or is so already for an address.
     """
     _require_loopback(host)

@@ -53,7 +53,7 @@ def spec_of(
 
 
 def nodes_of_study(target: str, min_nodes: int) -> int | None:
-    """How many nodes a study starts of a target: at min_nodes so many; None for those of the lab that run already. Raises UsageError for what a
+    """How many nodes a study starts of a target: at min_nodes this many; None for those of the lab that are already running. Raises UsageError for what a
     study cannot change by itself.
     """
     spec = parse_target(target)
@@ -78,7 +78,7 @@ def _target(text: str, nodes: int | None, settings: Sequence[str]) -> TargetSpec
     if spec.place == "lab":
         if nodes is not None or settings:
             raise UsageError(
-                f"--target {text}: it runs already; --nodes and --server-setting are for servers that the lab starts"
+                f"--target {text}: it is already running; --nodes and --server-setting are for servers that the lab starts"
             )
         return spec
     return started_target(spec.database.name, spec.options, nodes=nodes, server_settings=parse_settings(settings))

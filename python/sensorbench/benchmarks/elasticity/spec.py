@@ -13,7 +13,7 @@ from sensorbench.runner import TargetSpec
 
 # One request of the study: an article is read, and with 20% a character is appended to it.
 REQUESTS = {"read_article": 80.0, "append_character": 20.0}
-# Beside a hundred requests so many operations on registers, whose history says whether anything was lost or stale.
+# Beside a hundred requests this many operations on registers, whose history says whether anything was lost or stale.
 REGISTERS = {WRITE_REGISTER: 5.0, READ_REGISTER: 5.0}
 
 # Where a node holds fewer parts of the data, one part more or less makes it a hot one, or one with nothing to do.
@@ -100,7 +100,7 @@ class ElasticitySpec:
         return None if all_nodes is None else all_nodes // self.nodes
 
     def copies_on(self, nodes: int) -> int:
-        """How often the dataset is there under a load of so many nodes."""
+        """How often the dataset is there under a load of this many nodes."""
         return self.copies * max(1, -(-nodes // self.nodes)) if self.grows else self.copies
 
     @property

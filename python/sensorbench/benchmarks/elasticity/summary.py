@@ -259,7 +259,7 @@ def _guarantees(run: RunResult) -> RegisterGuarantees | None:
 def _requests_per_node(
     run: RunResult, nodes: Mapping[str, Insight], begun_at_s: float | None, done_at_s: float | None
 ) -> dict[str, NodeLoad]:
-    """Requests that each node served before the change, while it went on, and afterwards, by its own count, and how many CPUs were busy
+    """Requests that each node served before the change, during it, and afterwards, by its own count, and how many CPUs were busy
     with that, where the lab knows its processes; nodes that report no requests are absent.
     """
     if begun_at_s is None or run.manifest.totals is None:

@@ -1,4 +1,4 @@
-"""What a study of factors would do. Each measurement has fresh servers and loads its records anew, which is too dear for a pilot."""
+"""What a study of factors would do. Each measurement has fresh servers and loads its records again, which is too dear for a pilot."""
 
 from pathlib import Path
 

@@ -11,7 +11,7 @@ from sensorbench.results.stress import StressResult
 from sensorbench.results.summary.stress import StressStep, StressSummary
 
 # The level of a hit rate is that of the last quarter of a step, as the rule for steady hit rates has it. So is the load average, which follows
-# what goes on by a minute.
+# what lasts a minute.
 LAST_QUARTER = 0.75
 _MEMTABLES = ("memtable_heap_bytes", "memtable_off_heap_bytes")
 

@@ -23,7 +23,7 @@ class Records(FileModel):
 
 class FactorLoad(FileModel):
     """A load: weights of reads and writes, at these shares of what the default reaches with them, each in a run of its own. `cold`: the
-    caches are empty when each begins. `measures_adding`: how the records are added is measured, too. `again_after`: then, so long after the data were there, the servers are restarted and the same
+    caches are empty when each begins. `measures_adding`: how the records are added is measured, too. `again_after`: then, this long after the data were there, the servers are restarted and the same
     rates come again, each after a restart.
     """
 
@@ -32,7 +32,7 @@ class FactorLoad(FileModel):
     shares: list[float] = Field(min_length=1, description="Rates, as shares of what the default configuration reaches.")
     cold: bool = Field(default=False, description="Whether the caches are empty when each rate begins.")
     measures_adding: bool = Field(
-        default=False, description="Whether adding the records is measured, too: then each measurement adds them anew."
+        default=False, description="Whether adding the records is measured, too: then each measurement adds them again."
     )
     again_after: Length | None = Field(
         default=None, description="After this time the servers are restarted, and the same rates come again."

@@ -30,7 +30,7 @@ from sensorbench.results.writer import write_typed_summary
 from sensorbench.runner import Servers, TargetSpec, seconds
 
 TIMEOUT_S = 60.0
-# A rate that no server reaches: what is completed is what it takes with so many operations in flight.
+# A rate that no server reaches: what is completed is what it takes with this many operations in flight.
 MUCH_TOO_HIGH_PER_S = 1e6
 
 

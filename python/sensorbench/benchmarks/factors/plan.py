@@ -129,7 +129,7 @@ def check(plan: FactorsPlan) -> None:
     if name != plan.file.database:
         raise UsageError(
             f"--target {plan.options.target}: study {plan.name} starts servers with the settings that it tries; expected "
-            f"{plan.file.database}, with options behind ? if you like"
+            f"{plan.file.database}, with options after ? if you like"
         )
     if not plan.options.used_scale > 0.0:
         raise UsageError(f"--scale {plan.options.used_scale:g}: expected a number above 0")

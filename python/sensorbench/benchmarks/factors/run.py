@@ -69,7 +69,7 @@ class FactorsBenchmark(Benchmark[FactorsPlan, FactorsManifest, FactorsWriter]):
         return Description(plan.file.title, planned)
 
     def check_same(self, before: FactorsManifest, after: FactorsManifest, folder: Path) -> FactorsManifest:
-        """The manifest of the study that goes on, with more parts and rounds if those are wanted."""
+        """The manifest of the resumed study, with more parts and rounds if those are wanted."""
         return continued(before, after, folder)
 
     def execute(self, plan: FactorsPlan, context: RunContext[FactorsWriter]) -> None:
@@ -88,7 +88,7 @@ class FactorsBenchmark(Benchmark[FactorsPlan, FactorsManifest, FactorsWriter]):
 
 @dataclass(frozen=True)
 class _AtWork:
-    """A study that goes on."""
+    """A resumed study."""
 
     plan: FactorsPlan
     writer: FactorsWriter

@@ -54,7 +54,7 @@ OF_STEPS = (
     "completed_per_s",
     "client_cpu",
 )
-# A setting that is a size is as small as the data if its factor is at most so many times theirs.
+# A setting that is a size is as small as the data if its factor is at most this many times theirs.
 IN_PROPORTION = 1.5
 
 

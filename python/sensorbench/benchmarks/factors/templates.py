@@ -18,7 +18,7 @@ from sensorbench.progress import ProgressReporter
 from sensorbench.results.ownership import Owner
 from sensorbench.runner import Servers, running_servers
 
-# Records go that cells would still have shared where less than so many times their size is free: servers compact what they start with.
+# Records go that cells would still have shared where less than this many times their size is free: servers compact what they start with.
 ROOM = 4.0
 # A layout, and the round.
 _Key = tuple[Layout, int]

@@ -71,7 +71,7 @@ def with_servers(servers: Servers) -> ServersAndSpark:
 
 
 def can_grow(target: TargetSpec) -> bool:
-    """Whether the lab can give a target more nodes: it starts it for this work, one node is enough, and others can join."""
+    """Whether the lab can give a target more nodes: it starts it for this run, one node is enough, and others can join."""
     return (
         target.place == "started"
         and target.database.name in lab.clusters()
@@ -99,7 +99,7 @@ def why_fixed(target: TargetSpec) -> str | None:
 
 
 def starting_with(targets: Sequence[TargetSpec], nodes: int) -> list[TargetSpec]:
-    """The targets, of which those that grow begin with so many nodes."""
+    """The targets, of which those that grow begin with this many nodes."""
     return [replace(target, nodes=nodes) if can_grow(target) else target for target in targets]
 
 
@@ -107,7 +107,7 @@ def starting_with(targets: Sequence[TargetSpec], nodes: int) -> list[TargetSpec]
 def servers_and_spark(
     spec: MapReduceSpec, variants: Sequence[Variant], master: Master | None, first: int, progress: ProgressReporter
 ) -> Iterator[ServersAndSpark]:
-    """All servers up, with so many workers at first where databases grow, else with the most. Those that are started here end with the context.
+    """All servers up, with this many workers at first where databases grow, else with the most. Those that are started here end with the context.
 
     Raises UsageError and FailedError.
     """
@@ -189,7 +189,7 @@ def grow(
     settle: Callable[[Variant], None],
     progress: ProgressReporter,
 ) -> list[Placement]:
-    """Gives each database that can grow, and Spark, so many nodes, and says where the data lie then.
+    """Gives each database that can grow, and Spark, this many nodes, and says where the data lie then.
 
     Nodes join one after the other. A database is ready when its data are where they belong, what has moved is gone from where it was, and
     all of that has settled. Raises FailedError and EngineError.
@@ -220,7 +220,7 @@ def _grow_database(
 def grow_hdfs(
     servers: ServersAndSpark, nodes: int, folder: str, files: Sequence[Path], progress: ProgressReporter
 ) -> Placement | None:
-    """Gives HDFS so many data nodes, and writes files there again, as many on each; None if files do not lie there. There must be a driver
+    """Gives HDFS this many data nodes, and writes files there again, as many on each; None if files do not lie there. There must be a driver
     of Spark. Raises FailedError.
     """
     if servers.hdfs is None:
@@ -242,7 +242,7 @@ def _grown(
     fill: Callable[[lab.Instance, int], dict[str, NodeShare]],
     progress: ProgressReporter,
 ) -> Placement:
-    """Gives one system so many nodes. `fill` has the data go where they belong, is told how many nodes have joined, and says what each then holds."""
+    """Gives one system this many nodes. `fill` has the data go where they belong, is called with how many nodes have joined, and says what each then holds."""
     name = servers.instances[server].name
     begun_s, missing = time.monotonic(), nodes - len(servers.instances[server].nodes)
     with progress.task(f"{system}: {nodes} node{'s' if nodes > 1 else ''}") as task:
@@ -261,7 +261,7 @@ def _grown(
 
 
 def _add_nodes(name: str, nodes: int) -> None:
-    """One node after the other, until there are so many."""
+    """One node after the other, until there are this many."""
     for _ in range(nodes - len(lab.find_instance(name).nodes)):
         lab.add_node(name)
 

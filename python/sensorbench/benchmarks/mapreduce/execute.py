@@ -19,7 +19,7 @@ from sensorbench.spark.session import Driver, first_line
 
 @dataclass(frozen=True)
 class Job:
-    """What is executed: the job for a word over a system, on Spark with so many workers, or, where there are none, by the database itself."""
+    """What is executed: the job for a word over a system, on Spark with this many workers, or, where there are none, by the database itself."""
 
     system: System
     workers: int | None
@@ -32,12 +32,12 @@ class Job:
 
     @property
     def phase(self) -> str:
-        """Who carries it out: so many workers, or the database itself."""
+        """Who carries it out: this many workers, or the database itself."""
         return NATIVE if self.workers is None else f"{self.workers} worker{'s' if self.workers > 1 else ''}"
 
 
 def execute(spec: MapReduceSpec, job: Job, number: int, driver: Driver, jars: Sequence[Path]) -> Execution:
-    """Carries the job out for the so many-th time; the record of that. What goes wrong in a database, a connector or on Spark is a part of it.
+    """Carries the job out for the n-th time; the record of that. What goes wrong in a database, a connector or on Spark is a part of it.
 
     Raises UsageError, KeyboardInterrupt and OSError for what is none of these.
     """

@@ -44,7 +44,7 @@ LOG_FILE = "spark-driver.log"
 
 
 class Turn(NamedTuple):
-    """An execution: the so many-th of a system, by so many workers or by the database itself, for a word."""
+    """An execution: the n-th of a system, by this many workers or by the database itself, for a word."""
 
     number: int
     system: str
@@ -109,7 +109,7 @@ def planned(spec: MapReduceSpec, folder: Path) -> MapReducePlan:
 
 
 def _first(plan: MapReducePlan) -> int:
-    """The number of nodes and workers with which it begins, or goes on."""
+    """The number of nodes and workers with which it begins, or continues."""
     stages = plan.stages_left or [(plan.spec.stages[0], [])]
     return stages[0][0][0]
 
@@ -141,7 +141,7 @@ class MapReduceBenchmark(Benchmark[MapReducePlan, MapReduceManifest, MapReduceWr
             check_namespace(variant.engine_target(), _claim(plan, owner))
 
     def check_same(self, before: MapReduceManifest, after: MapReduceManifest, folder: Path) -> MapReduceManifest:
-        """The manifest with which the study goes on. Raises UsageError for another plan."""
+        """The manifest with which the study continues. Raises UsageError for another plan."""
         return continued(before, after, folder)
 
     def describe(self, plan: MapReducePlan, servers: Servers) -> Description[PlannedMapReduce]:
@@ -261,7 +261,7 @@ def _systems(plan: MapReducePlan, context: RunContext[MapReduceWriter]) -> dict[
 
 
 def _grow(plan: MapReducePlan, loaded: LoadedArticles, context: RunContext[MapReduceWriter], nodes: int) -> None:
-    """Gives what grows so many nodes, and puts down where the data lie then."""
+    """Gives what grows this many nodes, and puts down where the data lie then."""
     if plan.spec.deadline is not None:
         plan.spec.deadline.check(f"{nodes} nodes are measured")
     servers, progress = with_servers(context.servers), context.progress

@@ -28,7 +28,7 @@ class MapReduceSpec:
     spark: str | None = None
     # Whether databases that can have as many nodes as Spark has workers.
     grows: bool = False
-    # Whether it goes on with what is in its folder, and until when it does.
+    # Whether it continues with what is in its folder, and until when it does.
     resume: bool = False
     deadline: Deadline | None = None
     # Those of the nodes of targets that are started and can be there.
@@ -40,7 +40,7 @@ class MapReduceSpec:
 
     @property
     def splits(self) -> int:
-        """Into how many parts a table is split by connectors that have to be told: the same for any number of workers."""
+        """Into how many parts a table is split by connectors that take their number: the same for any number of workers."""
         return 2 * max(self.workers) * self.cores
 
     @property

@@ -155,7 +155,7 @@ def articles_in(folder: Path) -> list[Path]:
 
 
 def load_files(folder: Path, workbench: duckdb.DuckDBPyConnection, files: int) -> LoadedRows:
-    """Writes the articles as so many Parquet files, each with a stretch of ids, in the place of those that are there."""
+    """Writes the articles as this many Parquet files, each with a stretch of ids, in the place of those that are there."""
     place = folder / ARTICLES
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(parents=True)

@@ -16,7 +16,7 @@ from sensorbench.errors import UsageError
 from sensorbench.spark.inverted_index import Word
 
 BLANKS = r"[ \t\n\x0B\f\r]+"
-# Words of so many letters are looked for when the user names none.
+# Words of this many letters are looked for when the user names none.
 _LETTERS = r"\p{L}{2,20}"
 _TOKENS = f"SELECT id, unnest(regexp_split_to_array(text, '{BLANKS}')) AS token FROM articles"
 

@@ -83,7 +83,7 @@ class TraceCopy:
 
 
 def copies_of(scale_rate: float, delay_s: float = 1.0) -> list[TraceCopy]:
-    """The copies that make so many times the recorded sessions, each so much later than the one before (s)."""
+    """The copies that make this many times the recorded sessions, each this much later than the one before (s)."""
     whole = int(scale_rate)
     shares = [1.0] * whole + ([scale_rate - whole] if scale_rate > whole else [])
     return [TraceCopy(number * delay_s, share) for number, share in enumerate(shares)]

@@ -10,7 +10,7 @@ from sensorbench.runner import free_room, place_of
 
 # Between the trials of a search: a run is written down, and the next one connects.
 BETWEEN_S = 1.0
-# Without a pilot, a search is counted as if the capacity were so many times the rate at which it begins.
+# Without a pilot, a search is counted as if the capacity were this many times the rate at which it begins.
 ASSUMED_TIMES = 16.0
 
 
@@ -31,7 +31,7 @@ def steps_time(load: Load, steps: Steps, pilot: WorkPilot | None) -> tuple[float
 
 
 def work_part(work: Work, pilot: WorkPilot | None, repetitions: int, run_s: float) -> PartEstimate:
-    """The data of work and its target, with a run of so many s."""
+    """The data of work and its target, with a run of this many s."""
     records = work.described["records"]
     size = round(pilot.size_bytes.at(records)) if pilot and pilot.size_bytes else None
     in_memory = work.variant.target.database.in_memory
@@ -56,7 +56,7 @@ def work_part(work: Work, pilot: WorkPilot | None, repetitions: int, run_s: floa
 def work_estimate(
     title: str, kind: str, part: PartEstimate, steps: list[str], pilot: WorkPilot | None, starts: int, out: Path
 ) -> Estimate:
-    """What a benchmark at one target takes that starts its server so many times."""
+    """What a benchmark at one target takes that starts its server this many times."""
     (variant,) = part.variants
     disk_free, memory_free = free_room(out)
     notes = []

@@ -26,7 +26,7 @@ ALL_IN_FLIGHT = 0.95
 LATE_S, FEW_IN_FLIGHT = 0.001, 0.5
 # A step that was held for this share of its time was not cut short.
 WHOLE = 0.999
-# Servers are asked once per second; a step has so many windows, but none is shorter than two samples.
+# Servers are asked once per second; a step has this many windows, but none is shorter than two samples.
 WINDOWS, MIN_WINDOW_S = 60, 2.0
 
 

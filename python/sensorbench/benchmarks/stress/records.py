@@ -40,7 +40,7 @@ TITLES = {
     "SCAN": "Read records in the order of their keys",
     "READ-MODIFY-WRITE": "Read a record and write it back changed",
 }
-# So many records are added at a time before the steps.
+# This many records are added at a time before the steps.
 ADDED_AT_ONCE = 64
 # Fewer are added by one process before several of them have begun.
 MIN_SHARED = 10_000
@@ -171,7 +171,7 @@ class SharedRecordWork(RecordWork):
     def make_ready(self, at: Variant, target: Target, means: Means) -> None:
         """Counts the records."""
         if self.intent(target) != "attach":
-            raise FailedError("the records with which the servers started are others than those of this work")
+            raise FailedError("the records with which the servers started differ from those of this benchmark")
         super().make_ready(at, target, means)
         self.check_count(target)
 

@@ -46,7 +46,7 @@ ANSWERS_WITHIN_S, ASKS_EVERY_S = 60.0, 0.2
 
 @dataclass(frozen=True)
 class Load:
-    """How operations come: in an open loop, at most so many in flight, each given up after `timeout_s`; how long (s) the first rate
+    """How operations come: in an open loop, at most this many in flight, each given up after `timeout_s`; how long (s) the first rate
     is held before anything counts; and which load generators share them.
     """
 
@@ -123,7 +123,7 @@ class _ConnectedStress:
         """Carries out steps in one run of the engine. `before`: how many numbers phases before have used for their writes."""
         phases = phases_of(steps, self.load.arrival, self.load.warmup_s if number == 1 else 0.0)
         for place, phase in enumerate(phases):
-            # How many operations a phase has is not known before: they take turns, behind all that was before.
+            # How many operations a phase has is not known before: they take turns, after all that came before.
             phase["numbering"] = {"offset": place, "stride": len(phases), "before": list(before)}
         requested = self.work.plan()
         plan: EnginePlan = {
@@ -319,7 +319,7 @@ def _search(connected: _ConnectedStress, wanted: CapacitySearch) -> None:
 
 
 def _hold_one(connected: _ConnectedStress, step: Step, number: int, begun: list[int], task: Task) -> RunResult:
-    """A run of one step, behind what phases before have written: `begun` has how many numbers each of them used, and gets this one's."""
+    """A run of one step, after what earlier phases have written: `begun` has how many numbers each of them used, and gets this one's."""
     run = connected.hold([step], number, begun, lambda text, share: task.advance_to(share, text))
     phases = run.manifest.phase_figures
     # Each phase took every n-th number.

@@ -1,4 +1,4 @@
-"""Changing the rate of a stress run while it goes on: another process leaves the wanted rate in a file, the run picks it up."""
+"""Changing the rate of a stress run while it is running: another process leaves the wanted rate in a file, the run picks it up."""
 
 from pathlib import Path
 
@@ -18,9 +18,9 @@ def request_rate(folder: Path, per_s: float) -> None:
         raise UsageError(f"{per_s:g}: expected a rate above zero, in operations per second")
     stress = read_stress(folder)
     if stress.state != "running":
-        raise UsageError(f"{folder}: the stress run there is {stress.state}; a rate can be changed only while it goes on")
+        raise UsageError(f"{folder}: the stress run there is {stress.state}; a rate can be changed only while it is running")
     if stress.manifest.plan.search is not None:
-        raise UsageError(f"{folder}: a search goes on there, which chooses the rates itself")
+        raise UsageError(f"{folder}: a search is running there, which chooses the rates itself")
     write_text(folder / RATE_FILE, f"{per_s!r}\n")
 
 
@@ -37,6 +37,6 @@ class Steering:
         try:
             run.set_rate(float(self._file.read_text(encoding="utf-8")))
         except (ValueError, EngineError) as error:
-            # The load goes on as it was; what is wrong with a rate that somebody wrote there himself is in the run's events.
+            # The load continues as it was; what is wrong with a rate that somebody wrote there himself is in the run's events.
             run.annotate(f"rate not set: {error}")
         self._file.unlink()

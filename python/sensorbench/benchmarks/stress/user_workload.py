@@ -24,7 +24,7 @@ from sensorbench.runner import (
     validated,
 )
 
-# What a stress run leaves at a target is nothing that experiments go on with.
+# What a stress run leaves at a target is not used by experiments.
 FINGERPRINT = "stress"
 
 
@@ -76,7 +76,7 @@ class UserWorkload(Work):
         return list(self._ready.parameters.tables.values())
 
     def intent(self, target: Target) -> Intent:
-        """The dataset is loaded anew."""
+        """The dataset is loaded again."""
         del target
         return self._intent
 

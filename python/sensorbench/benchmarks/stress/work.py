@@ -21,7 +21,7 @@ class Means:
     Attributes:
         servers: those that were started.
         folder: where a run that puts data there goes.
-        progress: told what is going on.
+        progress: reports progress.
         owner: in whose name a namespace is created.
         generators: load generators that share such a run.
 

@@ -19,7 +19,7 @@ from sensorbench.runner import TargetSpec, Variant, known_size
 
 @dataclass(frozen=True)
 class LoadedData:
-    """How long it took until the data were there and settled (s), and what they take (bytes), where the database tells."""
+    """How long it took until the data were there and settled (s), and what they take (bytes), if the database reports it."""
 
     load_s: float
     size_bytes: float | None

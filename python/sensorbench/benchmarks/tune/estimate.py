@@ -8,7 +8,7 @@ from sensorbench.results.estimate import Estimate
 
 
 def estimate_tune(plan: TunePlan, pilot: WorkPilot | None, out: Path) -> Estimate:
-    """What a search takes: each measurement is on a server that is started for it and loaded anew."""
+    """What a search takes: each measurement is on a server that is started for it and loaded again."""
     run_s, steps = steps_time(plan.bench.load, plan.bench.goal.steps, pilot)
     part = work_part(plan.work, pilot, 1, run_s)
     each_s = (part.time_s or run_s) + (pilot.start_s if pilot else 0.0)

@@ -101,18 +101,18 @@ class LoadGoal(Goal):
 
 @dataclass(frozen=True)
 class SizeGoal(Goal):
-    """What the data take, in bytes, as the database tells."""
+    """What the data take, in bytes, as the database reports it."""
 
     text: str = "size"
     kind = "bytes"
 
     def value(self, result: StressResult, summary: StressSummary, loaded: LoadedData) -> float | None:
-        """The size; None if the database does not tell."""
+        """The size; None if the database does not report it."""
         return loaded.size_bytes or None
 
 
 def parse_goal(text: str, *, held_s: float, ramp_s: float, timeout_s: float, search: Search) -> Goal:
-    """`p99@2000`, `capacity:p99=20ms`, `load` or `size`; a rate is held for so long. Raises UsageError."""
+    """`p99@2000`, `capacity:p99=20ms`, `load` or `size`; a rate is held for this long. Raises UsageError."""
     if text in ("load", "size"):
         return LoadGoal() if text == "load" else SizeGoal()
     word, colon, objective = text.partition(":")
@@ -127,7 +127,7 @@ def parse_goal(text: str, *, held_s: float, ramp_s: float, timeout_s: float, sea
     except ValueError:
         rate_per_s = 0.0
     if not 0.0 < rate_per_s < float("inf"):
-        raise UsageError(f"--goal {text}: expected a rate above zero behind @, in operations per second")
+        raise UsageError(f"--goal {text}: expected a rate above zero after @, in operations per second")
     return PercentileGoal(text, percentile, Step("step_1", rate_per_s, held_s, ramp_s), timeout_s)
 
 

@@ -15,7 +15,7 @@ from sensorbench.results.engine_report import EngineRun, Snapshot
 from sensorbench.results.tune import Measurement, Role
 from sensorbench.results.writer import write_typed_summary
 
-# So much longer than the best is far worse; and for this share of its time a trial is held before it is judged.
+# This much longer than the best is far worse; and for this share of its time a trial is held before it is judged.
 FAR_WORSE = 3.0
 FIRST_WINDOW = 0.2
 # What snapshots know that is at most the percentile in question.

@@ -29,7 +29,7 @@ from sensorbench.results.tune import (
 )
 from sensorbench.runner import Servers, addresses_of, borrowed_cluster, check_namespace
 
-# The default is measured first, then again as every so many-th trial.
+# The default is measured first, then again as every n-th trial.
 DEFAULT_EVERY = 5
 
 
@@ -128,7 +128,7 @@ class TuneBenchmark(Benchmark[TunePlan, TuneManifest, TuneWriter]):
         return Description(title, planned, [work.variant.manifest({})])
 
     def check_same(self, before: TuneManifest, after: TuneManifest, folder: Path) -> TuneManifest:
-        """The manifest of the search that goes on, with another budget if that is plan."""
+        """The manifest of the resumed search, with another budget if that is planned."""
         return continued(before, after, folder)
 
     def execute(self, plan: TunePlan, context: RunContext[TuneWriter]) -> None:
@@ -159,7 +159,7 @@ def next_order(plan: TunePlan, trials: Sequence[Measurement], role: Role) -> Ord
 
 @dataclass(frozen=True)
 class _AtWork:
-    """A search that goes on."""
+    """A resumed search."""
 
     plan: TunePlan
     writer: TuneWriter
@@ -184,7 +184,7 @@ class _AtWork:
             return
         orders = confirm.orders(self.plan.start, best, self.plan.pairs, self.plan.seed)
         done = read_measurements(self.writer.folder, CONFIRMATION_FOLDER)
-        # A search that went on may have found another best.
+        # A resumed search may have found another best.
         if any(measurement.role == "best" and measurement.configuration != best.configuration for measurement in done):
             self.writer.forget(CONFIRMATION_FOLDER)
             done = []

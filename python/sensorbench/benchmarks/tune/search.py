@@ -1,4 +1,4 @@
-"""Which configuration to try next. Pure: what was tried in, choices out, so that a search that was cut short goes on as it
+"""Which configuration to try next. Pure: what was tried in, choices out, so that a search that was cut short continues as it
 would have.
 
 The sampler is optuna's tree-structured Parzen estimator (Bergstra, Bardenet, Bengio and Kégl, "Algorithms for

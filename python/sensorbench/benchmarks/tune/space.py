@@ -17,7 +17,7 @@ Configuration = dict[str, str]
 
 class ServerSetting(FileModel):
     """A setting of the server: either one of `values`, or a number from `low` to `high`, by `step` or by factors (`log`),
-    with a unit behind it. One that trades `durability` for speed, whose first value is the safest, is left out of a search unless
+    with a unit after it. One that trades `durability` for speed, whose first value is the safest, is left out of a search unless
     that is allowed.
     """
 
@@ -32,7 +32,7 @@ class ServerSetting(FileModel):
     step: StrictInt | StrictFloat | None = Field(default=None, description="Distance between values.")
     log: bool = Field(default=False, description="Whether values are tried by factors.")
     line: str = Field(default="", description="How it is written where it is not a line of that file, with {key} or {value}.")
-    unit: str = Field(default="", description="What stands behind the number in the server's file: `MB`.")
+    unit: str = Field(default="", description="Unit after the number in the server's file: `MB`.")
     durability: bool = Field(
         default=False, description="Whether the setting trades durability for speed. It is left out without `--allow-durability`."
     )

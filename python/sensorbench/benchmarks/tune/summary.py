@@ -18,7 +18,7 @@ from sensorbench.results.summary.tune import (
 )
 from sensorbench.results.tune import TuneResult
 
-# Repetitions of the default that are further apart than this make single trials hard to tell from one another.
+# Repetitions of the default that are further apart than this make single trials hard to distinguish.
 MUCH_DRIFT = 1.25
 
 

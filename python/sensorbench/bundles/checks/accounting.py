@@ -25,12 +25,14 @@ def check_runs(result: ComparisonResult) -> Iterator[Problem]:
             continue
         found = {run.manifest.repetition: run for run in result.runs[variant.id]}
         for number in sorted(wanted - found.keys()):
-            yield Problem(RUNS, variant.id, f"run {number} of {len(wanted)} is missing, though the work says that it is complete")
+            yield Problem(
+                RUNS, variant.id, f"run {number} of {len(wanted)} is missing, though the benchmark says that it is complete"
+            )
         for number in sorted(found.keys() - wanted):
             yield Problem(RUNS, variant.id, f"there is a run {number}, but the plan has {len(wanted)}")
         for run in result.runs[variant.id]:
             if run.manifest.status != "complete":
-                yield Problem(RUNS, run_name(run), f"it is {run.manifest.status}, though the work says that it is complete")
+                yield Problem(RUNS, run_name(run), f"it is {run.manifest.status}, though the benchmark says that it is complete")
     if result.manifest.plan.one_at_a_time is None and len(order) > len(wanted):
         yield Problem(RUNS, "plan", f"{len(order)} repetitions were run, but the plan says {len(wanted)}")
 

@@ -38,7 +38,7 @@ def check_request_sums(run: RunResult) -> Iterator[Problem]:
 def _first_odd_s(
     intervals: pa.Table, outcomes: Sequence[str], counts: Sequence[int], from_s: float, slack_ns: int
 ) -> float | None:
-    """The end of the first second up to which the series cannot have so many operations."""
+    """The end of the first second up to which the series cannot have this many operations."""
     ends_ns = intervals["start_ns"].to_numpy().astype(np.int64) + intervals["length_ns"].to_numpy().astype(np.int64)
     edges_ns, places = np.unique(ends_ns, return_inverse=True)
     of_rows = np.sum([intervals[outcome].to_numpy().astype(np.int64) for outcome in outcomes], axis=0)

@@ -15,7 +15,7 @@ from sensorbench.results.engine_plan import PlannedPhase
 TIMES, SCHEDULE = "order of times", "schedule"
 # Clocks of a timer and of a phase are rounded apart.
 _OFF_NS = 20_000
-# So many intended starts may lie elsewhere: what started before its time has that as its intended start.
+# This many intended starts may lie elsewhere: what started before its time has that as its intended start.
 _ODD_SHARE = 0.02
 
 
@@ -76,7 +76,7 @@ def _order_of_runs(result: ComparisonResult) -> Iterator[Problem]:
     if result.manifest.finished is not None:
         for (variant, number), began in created.items():
             if began > result.manifest.finished:
-                yield Problem(TIMES, f"{variant}, run {number}", "it began after the work was finished")
+                yield Problem(TIMES, f"{variant}, run {number}", "it began after the benchmark was finished")
     if result.manifest.plan.one_at_a_time is not None:
         return
     pairs = [

@@ -42,7 +42,7 @@ def _token(found: re.Match[str]) -> Token:
 
 
 def in_parentheses(tokens: list[Token], opening: int) -> tuple[list[list[Token]], int]:
-    """What stands in the parentheses that open there, apart at its commas, and the place behind them. Raises ValueError for
+    """What stands in the parentheses that open there, split at its commas, and the place after them. Raises ValueError for
     those that do not close.
     """
     parts: list[list[Token]] = [[]]
@@ -58,7 +58,7 @@ def in_parentheses(tokens: list[Token], opening: int) -> tuple[list[list[Token]]
             parts.append([])
         else:
             parts[-1].append(token)
-    raise ValueError("a parenthesis does not close")
+    raise ValueError("a parenthesis is not closed")
 
 
 def without_keyspace(statement: str, keyspace: str) -> str:
@@ -78,7 +78,7 @@ def quoted(name: str) -> str:
 
 
 def name_of(tokens: list[Token], place: int) -> tuple[str, int]:
-    """A name that may say in which keyspace it is, and the place behind it. Raises ValueError if there is none."""
+    """A name that may include its keyspace, and the place after it. Raises ValueError if there is none."""
     if place >= len(tokens) or not tokens[place].is_word:
         raise ValueError("a name is missing")
     if place + 2 < len(tokens) and tokens[place + 1].is_("."):
@@ -87,7 +87,7 @@ def name_of(tokens: list[Token], place: int) -> tuple[str, int]:
 
 
 def after(tokens: list[Token], *words: str) -> int | None:
-    """The place behind some words that follow one another, or None."""
+    """The place after some consecutive words, or None."""
     for place in range(len(tokens) - len(words) + 1):
         if all(tokens[place + number].is_(word) for number, word in enumerate(words)):
             return place + len(words)

@@ -34,7 +34,7 @@ _ALIASES: dict[str, Kind] = {
 _FORM = re.compile(r"(?P<inverted>~?)\s*(?P<name>[A-Za-z]+)\s*\((?P<arguments>[^()]+)\)")
 _RATIO = re.compile(r"(?P<distribution>.+)/\s*(?P<divisor>[0-9]+[KMBkmb]?)")
 _MULTIPLES = {"k": 1_000, "m": 1_000_000, "b": 1_000_000_000}
-# Of a Gaussian that does not say it, the edges are so many standard deviations from the mean.
+# Of a Gaussian that does not say it, the edges are this many standard deviations from the mean.
 _DEFAULT_DEVIATIONS = 3.0
 
 

@@ -106,7 +106,7 @@ class ProfileSchema(Schema):
 
 
 def operations_of_mix(profile: Profile, mix: Mix, seed: int) -> tuple[list[PlannedOperation], list[str]]:
-    """The operations of a run, and what to tell of them. Raises UsageError if there would be too many rows."""
+    """The operations of a run, and what to report. Raises UsageError if there would be too many rows."""
     population, notes = Population(profile, seed), []
     planned: list[PlannedOperation] = []
     for kind, weight in mix.weights.items():
@@ -186,7 +186,7 @@ def _calls(population: Population, mix: Mix, name: str, weight: float, seed: int
 
 
 def insert_statement(table: Table, rows: int, batch: BatchType) -> str:
-    """The statement that writes so many rows, as cassandra-stress has it: UPDATE, or INSERT where all columns are in the key."""
+    """The statement that writes this many rows, as cassandra-stress has it: UPDATE, or INSERT where all columns are in the key."""
     statements = [_statement_of_row(table, row) for row in range(rows)]
     if rows == 1:
         return statements[0]

@@ -56,7 +56,7 @@ class ColumnSpec:
 
 @dataclass(frozen=True)
 class Insert:
-    """What one insertion writes: rows of so many partitions, a share of those of each, as one batch."""
+    """What one insertion writes: rows of this many partitions, a share of those of each, as one batch."""
 
     partitions: Distribution
     select: Ratio
@@ -96,7 +96,7 @@ class Profile:
 
 
 def read_profile(path: Path) -> tuple[Profile, list[str]]:
-    """The profile in a file, and what to tell of it. Raises UsageError, naming file, line and key, for what cannot be had."""
+    """The profile in a file, and what to report about it. Raises UsageError, naming file, line and key, for what is not supported."""
     said = read_yaml(path)
     _check_keys(said, said.mapping, KEYS, ignored=("seed", "specname", "token_range_queries"))
     if "token_range_queries" in said.mapping and said.mapping["token_range_queries"].value not in ("", {}):
@@ -149,7 +149,7 @@ def _keyspace(said: Said) -> Keyspace:
     text = definition.text
     if after(tokens_of(text), "create", "keyspace") is None:
         raise definition.error("expected a statement CREATE KEYSPACE …")
-    # 'replication_factor' of a simple strategy, or so many for each data centre.
+    # 'replication_factor' of a simple strategy, or a number for each data centre.
     copies = {int(found) for found in re.findall(r"'[^']+'\s*:\s*'?(\d+)'?", text)}
     durable = re.search(r"durable_writes\s*=\s*'?(true|false)", text, re.IGNORECASE)
     return Keyspace(

@@ -255,7 +255,7 @@ def _digest(profile: Profile) -> str:
 
 
 def _loaded(plan: CassandraStressPlan, variant: Variant) -> Loaded | None:
-    """What is there to go on with; None if the table is to be made. Insertions that do not go through all partitions go on
+    """What is there already; None if the table is to be made. Insertions that do not go through all partitions continue
     with what is there, if anything is.
     """
     loaded = Loaded.read(variant.engine_target().fingerprint())
@@ -263,14 +263,14 @@ def _loaded(plan: CassandraStressPlan, variant: Variant) -> Loaded | None:
     if plan.may_begin and (plan.replace or loaded is None or covers_all):
         return None
     if plan.replace:
-        raise UsageError("--replace makes the table anew, for insertions alone: --ops insert=1")
+        raise UsageError("--replace recreates the table, for insertions only: --ops insert=1")
     if loaded is None:
         raise UsageError(
             f"--target {plan.options.target}: nothing of a profile is there; insert first: --ops insert=1 --operations N"
         )
     if not loaded.is_whole:
         raise UsageError(
-            f"--target {plan.options.target}: insertions there were cut short; make the table anew: --ops insert=1 --replace"
+            f"--target {plan.options.target}: insertions there were cut short; recreate the table: --ops insert=1 --replace"
         )
     if loaded.profile != _digest(plan.profile):
         raise UsageError(f"{plan.profile.path}: what is there was inserted by another table_definition or columnspec")

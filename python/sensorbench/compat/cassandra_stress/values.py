@@ -76,7 +76,7 @@ _CHARACTERS = np.frombuffer(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwx
 # How many characters or bytes one number of a stream gives.
 _OF_A_NUMBER = {"text": 10, "bytes": 8}
 _BITS = {"text": 6, "bytes": 8}
-# Texts are made for so many characters at a time.
+# Texts are made for this many characters at a time.
 _CHUNK = 2**24
 _WIDTHS = {"tinyint": np.int8, "smallint": np.int16, "int": np.int32, "inet": np.int32}
 

@@ -75,7 +75,7 @@ class Visits:
     rows: pa.Table
 
     def of_size(self, size: int) -> tuple[pa.Table, float]:
-        """Those that write so many rows, each as one row of a table with the values of all; and of how many partitions they are
+        """Those that write this many rows, each as one row of a table with the values of all; and of how many partitions they are
         on average. Columns follow one another row by row, each with the columns of the profile's table.
         """
         wanted = np.flatnonzero(self.sizes == size)
@@ -87,7 +87,7 @@ class Visits:
 
 
 def insertions(population: Population, partitions: Partitions, count: int, seed: int) -> Visits:
-    """So many insertions: fewer, where more would not be held."""
+    """The insertions of a run: fewer if more would not be held."""
     insert, table = population.profile.insert, population.profile.table
     stream = _stream("insertions", seed)
     wanted = insert.partitions.whole(split(split(stream, 0), np.arange(count, dtype=np.uint64)), np.arange(count))
@@ -108,7 +108,7 @@ def insertions(population: Population, partitions: Partitions, count: int, seed:
 
 
 def arguments(population: Population, partitions: Partitions, query: Query, name: str, count: int, seed: int) -> pa.Table:
-    """What so many calls of a query ask for. All arguments are of one row of a partition, each as likely as the others, or each
+    """What this many calls of a query ask for. All arguments are of one row of a partition, each as likely as the others, or each
     of a row of its own.
     """
     stream = _stream(f"arguments of {name}", seed)

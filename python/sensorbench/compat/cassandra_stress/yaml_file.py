@@ -75,7 +75,7 @@ def _said(node: yaml.Node, path: Path, key: str) -> Said:
     if isinstance(node, yaml.SequenceNode):
         members = [_said(member, path, f"{key}[{number}]") for number, member in enumerate(node.value)]
         return Said(members, path, line, key)
-    # Nothing behind a key and `~` alike say nothing.
+    # A key without a value and `~` both mean nothing.
     return Said("" if node.tag == "tag:yaml.org,2002:null" else node.value, path, line, key)
 
 
@@ -84,7 +84,7 @@ def _members(node: yaml.MappingNode, path: Path, key: str) -> Iterator[tuple[str
     for name, value in node.value:
         own = f"{key}.{name.value}" if key else str(name.value)
         if name.value in known:
-            raise Said("", path, name.start_mark.line + 1, own).error("this key is there twice")
+            raise Said("", path, name.start_mark.line + 1, own).error("this key appears twice")
         known.add(name.value)
         # A block of text begins in the line of its key.
         yield name.value, _said(value, path, own)

@@ -183,11 +183,11 @@ class AtTargets:
             raise UsageError(f"{at}: nothing of TSBS is there; load it first: sensorbench tsbs load …")
         if found["fingerprint"] != wanted:
             raise UsageError(
-                f"{at}: there is {found['fingerprint']}; expected {wanted}: give the options that it was loaded with, or load it anew: "
+                f"{at}: there is {found['fingerprint']}; expected {wanted}: give the options that it was loaded with, or load it again: "
                 "sensorbench tsbs load … --replace"
             )
         if said != noted(wanted, "settled"):
-            raise UsageError(f"{at}: the loading there was cut short; load it anew: sensorbench tsbs load … --replace")
+            raise UsageError(f"{at}: loading there was cut short; load it again: sensorbench tsbs load … --replace")
 
 
 def inexpressible(schema: Schema, queries: Sequence[str]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""How many rows answers have that select nothing: those of queries that should tell trucks of a fleet apart, if every truck is in each."""
+"""How many rows answers have that select nothing: those of queries that should distinguish trucks of a fleet, if every truck is in each."""
 
 from collections.abc import Sequence
 

@@ -130,7 +130,7 @@ Value = TypeVar("Value")
 
 
 def parse_core_workload(properties: Properties) -> tuple[CoreWorkload, list[str]]:
-    """The workload that properties describe, and what to tell of those that were not used. Raises UsageError for a wrong value."""
+    """The workload that properties describe, and what to report of those that were not used. Raises UsageError for a wrong value."""
     _check_class(properties)
     values = {field.name: _value(key, field.type, properties[key]) for key, field in _KEYS.items() if key in properties}
     workload = CoreWorkload(**values)

@@ -23,7 +23,7 @@ from sensorbench.schemas.types import ValueType
 KEY, COUNT = "ycsb_key", "records"
 # As in YCSB, and with what its own generator makes of the word.
 ZIPFIAN = 0.99
-# What is chosen stays so many operations behind what is being inserted for each that may be in flight.
+# What is chosen stays this many operations behind what is being inserted for each that may be in flight.
 WINDOW_OF_ONE = 4
 
 Phase = Literal["load", "run"]
@@ -74,7 +74,7 @@ def operation_of(planned: PlannedOperation) -> Operation:
 
 
 def driver_schema(workload: CoreWorkload, phase: Phase, schema: Schema) -> DriverSchema:
-    """What the driver is told of the table and of the operations of a phase."""
+    """What the driver gets about the table and of the operations of a phase."""
     operations = {operation.name: operation_of(operation) for operation in operations_of_phase(workload, phase)}
     return schema.driver_schema(Operations(operation=operations), list(operations), {})
 

@@ -58,7 +58,7 @@ def _parsed(text: str) -> Iterator[tuple[int, str, str]]:
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Lines without comments and blank ones; one that ends with an odd number of backslashes goes on in the next, whose blanks at the
+    """Lines without comments and blank ones; one that ends with an odd number of backslashes continues in the next, whose blanks at the
     beginning do not count.
     """
     begun, first = "", 0

@@ -119,7 +119,7 @@ class YcsbBenchmark(Benchmark[YcsbPlan, YcsbManifest, ManifestWriter[YcsbManifes
         return running_servers([plan.variant], progress, pin=False)
 
     def check(self, plan: YcsbPlan, servers: Servers, owner: Owner) -> None:
-        """Raises UsageError if the target's namespace is refused, or has no records of the workload to go on with."""
+        """Raises UsageError if the target's namespace is refused, or has no records of the workload."""
         target = servers.at_their_urls([plan.variant])[0].engine_target()
         if plan.intent == "attach":
             _check_loaded(target, plan)
@@ -177,7 +177,7 @@ def _check_loaded(target: Target, plan: YcsbPlan) -> None:
     if there is None:
         raise UsageError(f"{at}: no records are there; load them first: sensorbench ycsb load …")
     if noted["state"] != "loaded":
-        raise UsageError(f"{at}: the loading there was cut short; load all records anew: sensorbench ycsb load … --replace")
+        raise UsageError(f"{at}: loading there was cut short; load all records again: sensorbench ycsb load … --replace")
     if there != wanted:
         fields = f"have {_fields(there)}, those of this workload {_fields(wanted)}"
         raise UsageError(

@@ -113,7 +113,7 @@ class Cassandra(LabCluster):
     summary = "Cassandra, one node or many"
     port = 9042
     other_ports = (_STORAGE_PORT, nodetool.JMX_PORT, cassandra_insight.PORT, nodetool.DOOR_PORT)
-    # SSTables, those of the server's own tables among them: nodes keep their ids and tokens. Statistics are written anew when a table is compacted
+    # SSTables, those of the server's own tables among them: nodes keep their ids and tokens. Statistics are rewritten when a table is compacted
     # or repaired, summaries and lists of components from time to time. Hints are writes
     # that a node of the same id still lacks. Commit log, which is empty then, and saved caches are left.
     kept_files = KeptFiles(
@@ -243,7 +243,7 @@ class Cassandra(LabCluster):
         _wait_until_agreed(instance.model_copy(update={"nodes": [*instance.nodes, *nodes]}), user)
 
     def drop_moved(self, instance: Instance, user: ServerUser) -> None:
-        """Nodes keep rows of ranges that others took over until they are told to clean up."""
+        """Nodes keep rows of ranges that others took over until a cleanup is requested."""
         for node in living(instance):
             nodetool.ask(instance, node, user, "cleanup", timeout_s=_MOVES_WITHIN_S)
 
@@ -251,7 +251,7 @@ class Cassandra(LabCluster):
         """Streams the node's data to the others; what a dead node had, they copy from one another."""
         others = [other for other in living(instance) if other.number != node.number]
         if not others:
-            raise FailedError(f"{instance.name}: no other node runs, to which the data of node {node.number} could go")
+            raise FailedError(f"{instance.name}: no other node is running, to which the data of node {node.number} could go")
         if not runs(instance, node):
             _forget(instance, node, others[0], user)
             return
@@ -425,6 +425,8 @@ def _forget(instance: Instance, node: Node, contact: Node, user: ServerUser) -> 
         return nodetool.ring(nodetool.ask(instance, contact, user, "status"))
 
     if not wait_until(is_down, timeout_s=_AGREES_WITHIN_S, every_s=_ASKS_EVERY_S):
-        raise FailedError(f"{instance.name}: node {node.number} does not run, but the others see it after {_AGREES_WITHIN_S:g} s")
+        raise FailedError(
+            f"{instance.name}: node {node.number} is not running, but the others see it after {_AGREES_WITHIN_S:g} s"
+        )
     if node.host in (statuses := ring_of()):
         nodetool.ask(instance, contact, user, "removenode", statuses[node.host]["id"], timeout_s=_MOVES_WITHIN_S)

@@ -1,4 +1,4 @@
-"""What a node of Cassandra tells that only its management (JMX) knows, asked of the helper within the node (`Insight.java`)."""
+"""What a node of Cassandra reports that only its management (JMX) knows, asked of the helper within the node (`Insight.java`)."""
 
 import socket
 

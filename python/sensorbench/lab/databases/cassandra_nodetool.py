@@ -1,4 +1,4 @@
-"""Cassandra's nodetool: how it is called, and what it tells.
+"""Cassandra's nodetool: how it is called, and what it reports.
 
 It runs within the node (`NodetoolDoor.java`). The program of an instance is a few lines that send the call there: a Java of its own for each call takes
 most of a second of a processor.

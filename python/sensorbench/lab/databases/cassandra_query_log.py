@@ -35,7 +35,7 @@ def start(instance: Instance, node: Node, user: ServerUser) -> Path:
 
 
 def stop(instance: Instance, node: Node, user: ServerUser) -> None:
-    """Switches the log off; what was logged is written then. Nothing at a node that does not run any more."""
+    """Switches the log off; what was logged is written then. Nothing at a node that is no longer running."""
     if runs(instance, node):
         nodetool.ask(instance, node, user, "disablefullquerylog")
 

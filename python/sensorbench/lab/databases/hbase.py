@@ -153,7 +153,7 @@ class Hbase(LabCluster):
     def remove_node(self, instance: Instance, node: Node, software: Path, user: ServerUser) -> None:
         """Moves the node's regions to the others, then has it stop; those of a dead one, the others recover."""
         if not any(other.number != node.number for other in living(instance)):
-            raise FailedError(f"{instance.name}: no other node runs, to which the regions of node {node.number} could go")
+            raise FailedError(f"{instance.name}: no other node is running, to which the regions of node {node.number} could go")
         hbase_admin.ask(instance, "remove", node.host)
 
     def rejoin(self, instance: Instance, software: Path, user: ServerUser) -> None:

@@ -49,7 +49,7 @@ _OF_THE_LAB = (
 _DEFAULTS = {
     # Writes wait until the system has them, as with HDFS: kill -9 loses nothing, a machine that loses its power may.
     "hbase.wal.provider": "filesystem",
-    # Who has been silent for so long is taken for dead.
+    # Who has been silent for this long is taken for dead.
     "zookeeper.session.timeout": "10000",
     # What a gateway does when a region does not answer: 10 tries with growing pauses are 28 s at most.
     "hbase.client.retries.number": "10",
@@ -134,7 +134,7 @@ def processors_option(settings: Mapping[str, str], cpus: Iterable[int] | None) -
 def hbase_site(of_the_lab: Mapping[str, str], settings: Mapping[str, str]) -> str:
     """The file of settings; what users set replaces a default."""
     users = {key: value for key, value in settings.items() if not key.startswith(_JVM)}
-    # Users' own coprocessors stand behind the one that counts requests.
+    # Users' own coprocessors come after the one that counts requests.
     counted = {_COPROCESSORS: ",".join(filter(None, (_REQUESTS, users.get(_COPROCESSORS, ""))))}
     lines = [
         f"<property><name>{escape(key, quote=False)}</name><value>{escape(value, quote=False)}</value></property>\n"

@@ -186,7 +186,7 @@ class Iotdb(LabDatabase):
         return problem
 
     def insight(self, instance: Instance, node: Node) -> Mapping[str, float]:
-        """What the data node tells Prometheus of files, flushes and garbage collection; nothing of one that keeps no metrics or does not answer."""
+        """What the data node reports to Prometheus of files, flushes and garbage collection; nothing of one that keeps no metrics or does not answer."""
         if node.is_coordinator or instance.settings.get(_METRIC_LEVEL, _NO_METRICS) == _NO_METRICS:
             return {}
         with contextlib.suppress(OSError):
@@ -196,7 +196,7 @@ class Iotdb(LabDatabase):
         return {}
 
     def url(self, instance: Instance) -> str:
-        """The REST service, and how the log is kept, which it does not tell clients."""
+        """The REST service, and how the log is kept, which it does not report to clients."""
         node = instance.nodes[0]
         mode = instance.settings.get(_WAL_MODE, "ASYNC").lower()
         return f"{with_credentials(self.name, instance, f'{node.host}:{node.port}')}&{_WAL_MODE}={mode}"

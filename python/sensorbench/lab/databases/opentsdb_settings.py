@@ -41,7 +41,7 @@ _DEFAULTS = {
     "tsd.http.show_stack_trace": "false",
     # What was written last holds, where a row was compacted meanwhile; else a read that meets both fails.
     "tsd.storage.fix_duplicates": "true",
-    # A synced write waits for so many ms; OpenTSDB's own is 1000. (tsd.storage.flush_interval is documented, but OpenTSDB 2.4 never reads it.)
+    # A synced write waits for this many ms; OpenTSDB's own is 1000. (tsd.storage.flush_interval is documented, but OpenTSDB 2.4 never reads it.)
     "hbase.rpcs.buffered_flush_interval": "20",
     # Rows of hours that are over become one cell each within seconds, not within hours: OpenTSDB's own are 10 (s), 2 and 100.
     "tsd.storage.compaction.flush_interval": "1",

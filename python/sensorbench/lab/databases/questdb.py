@@ -146,7 +146,7 @@ class Questdb(LabDatabase):
         return with_credentials("questdb", instance, f"{node.host}:{node.port}")
 
     def insight(self, instance: Instance, node: Node) -> Mapping[str, float]:
-        """What it tells Prometheus, by its names without "questdb_"; nothing of one that does not answer."""
+        """What it reports to Prometheus, by its names without "questdb_"; nothing of one that does not answer."""
         request = urllib.request.Request(f"http://{node.host}:{_METRICS_PORT}/metrics")
         login = base64.b64encode(f"{USER}:{instance.password()}".encode()).decode()
         request.add_header("Authorization", f"Basic {login}")

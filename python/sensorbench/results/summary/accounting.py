@@ -89,6 +89,6 @@ class StreamAccounting(SummaryPart):
 
     @property
     def wrong(self) -> int:
-        """Readings that are not as they should be; at least so many where ranges were not looked into."""
+        """Readings that are not as they should be; at least this many where ranges were not looked into."""
         expired = self.retention.not_expired if self.retention else 0
         return self.lost + self.wrong_winners + self.extra + self.other_values + self.unexamined + self.unstable + expired

@@ -47,7 +47,7 @@ class LoadSize(SummaryPart):
 
     @property
     def largest_partitions(self) -> dict[str, int]:
-        """The largest partition of each table, where the database has some and tells."""
+        """The largest partition of each table, if the database has some and reports them."""
         known: dict[str, int] = (self.model_extra or {}).get("largest_partitions", {})
         return known
 
@@ -136,7 +136,7 @@ class AnswerChecks(SummaryPart):
     not_reached: int = Field(default=0, description="Questions about contents that were not compared, for want of time.")
     not_checked: str | None = Field(default=None, description="Why it could not be checked.")
     acknowledged_writes: int | None = None
-    one_write_in: int = Field(default=1, description="One write in so many was read back.")
+    one_write_in: int = Field(default=1, description="One write in this many was read back.")
     read_back: int = 0
     lost_writes: int = 0
     unknown_writes: int = 0

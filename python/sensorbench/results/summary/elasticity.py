@@ -94,7 +94,7 @@ class ThroughputDip(SummaryPart):
 
 
 class AroundChange(SummaryPart):
-    """A figure before the change, while it went on, and after it; null if that took no time."""
+    """A figure before the change, during it, and after it; null if that took no time."""
 
     before: float | None
     during: float | None

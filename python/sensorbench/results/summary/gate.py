@@ -25,7 +25,7 @@ class GateOperation(SummaryPart):
     control: MeasuredFigure = Field(description="Base again over base.")
     noise: float | None = Field(description="Standard deviation of the control between repetitions, as a share.")
     detectable: float | None = Field(
-        description="The slowdown that so many repetitions show in four of five sessions, as a share."
+        description="The slowdown that this many repetitions show in four of five sessions, as a share."
     )
     decidable_margin: float | None = Field(
         description="The smallest margin at which all repetitions that the gate may make show in four of five sessions that nothing is slower."

@@ -1,4 +1,4 @@
-"""What retention cost while a run went on: its actions, the size on disk, and the latency of operations meanwhile."""
+"""What retention cost during a run: its actions, the size on disk, and the latency of operations meanwhile."""
 
 from pydantic import Field
 
@@ -6,7 +6,7 @@ from sensorbench.results.summary.part import SummaryPart
 
 
 class RetentionActions(SummaryPart):
-    """The actions of one kind while the run went on."""
+    """The actions of one kind during the run."""
 
     kind: str = Field(description="`rollup` or `expire`.")
     count: int

@@ -26,7 +26,7 @@ class SeriesPart(SummaryPart):
 
 
 class GrowthPoint(SummaryPart):
-    """A figure of a variant on a dataset of so many readings."""
+    """A figure of a variant on a dataset of this many readings."""
 
     dataset: str
     readings: int

@@ -122,7 +122,7 @@ class HostedGenerator:
         self._reached(lambda: self._there.stop_load())
 
     def give_up(self, after_s: float) -> None:
-        """Ends it at once: it has not answered for so long."""
+        """Ends it at once: it has not answered for this long."""
         # With its host it has ended, too.
         with suppress(LostGeneratorError):
             self._reached(lambda: self._there.give_up(after_s))

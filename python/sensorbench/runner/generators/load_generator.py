@@ -88,7 +88,7 @@ class LoadGenerator(Protocol):
         """Hands over bytes of the part that it opens next, where it reads no file of the controller's."""
 
     def open_part(self, part: LoadPart, batch_rows: int | None) -> None:
-        """Has it get ready to load a part, in batches of at most so many rows."""
+        """Has it get ready to load a part, in batches of at most this many rows."""
 
     def start_load_at(self, at_ns: int) -> int:
         """Has it begin to load at a time on the common clock; returns how late it was (ns)."""
@@ -100,7 +100,7 @@ class LoadGenerator(Protocol):
         """Has it load no more."""
 
     def give_up(self, after_s: float) -> None:
-        """Ends it at once: it has not answered for so long. What waits for its answer ends by that."""
+        """Ends it at once: it has not answered for this long. What waits for its answer ends by that."""
 
     def close(self) -> None:
         """Ends it, whatever it does."""

@@ -66,7 +66,7 @@ class LoadPart(BaseModel):
     shift: Shift | None = None
 
     def as_sent(self) -> "LoadPart":
-        """The same where its bytes alone are sent: the schema, and its batches behind it."""
+        """The same where its bytes alone are sent: the schema, then its batches."""
         end = self.header_bytes + self.to_byte - self.from_byte
         return self.model_copy(update={"file": None, "from_byte": self.header_bytes, "to_byte": end})
 
@@ -85,7 +85,7 @@ class LoadPart(BaseModel):
 
 
 def parts_of(table: "PreparedTable", count: int) -> list[LoadPart]:
-    """The parts of so many load generators: each row is in one of them, and they differ by one row at most."""
+    """The parts of this many load generators: each row is in one of them, and they differ by one row at most."""
     places, rows_before = _batches(table.file)
     header_bytes, total = places[0], rows_before[-1]
     bounds = [total * number // count for number in range(count + 1)]

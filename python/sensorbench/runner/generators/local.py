@@ -40,11 +40,11 @@ from sensorbench.runner.generators.messages import (
 from sensorbench.runner.generators.segments import SegmentParts, from_parts, table_to_bytes
 
 LOCAL = "local"
-# A load generator that does not answer for so long, besides what it was requested to wait, is lost.
+# A load generator that does not answer for this long, besides what it was requested to wait, is lost.
 HEARTBEAT_S = 30.0
 # Connecting, and ending operations that are in flight, may take longer.
 PATIENCE_S = 300.0
-# So long it has to end by itself.
+# This long it has to end by itself.
 CLOSE_S = 2.0
 
 Answer = TypeVar("Answer", Ready, Taken, Progress, Ended, LoadState)
@@ -150,7 +150,7 @@ class LocalGenerator:
         self._ask(StopLoad(), Taken)
 
     def give_up(self, after_s: float) -> None:
-        """Ends the process at once: it has not answered for so long."""
+        """Ends the process at once: it has not answered for this long."""
         self._given_up = f"it did not answer for {after_s:g} s"
         self._process.kill()
 

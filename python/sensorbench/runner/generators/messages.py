@@ -1,4 +1,4 @@
-"""What the controller and a load generator say to each other: a line of JSON for each message, and behind it its parts in bytes."""
+"""What the controller and a load generator say to each other: a line of JSON for each message, followed by its parts in bytes."""
 
 from collections.abc import Sequence
 from typing import IO, Annotated, Literal
@@ -58,7 +58,7 @@ class Join(_Message):
 
 
 class Put(_Message):
-    """Keep bytes of a part that is loaded next, behind those that were sent before. Answered by `Taken`."""
+    """Keep bytes of a part that is loaded next, after those that were sent before. Answered by `Taken`."""
 
     kind: Literal["put"] = "put"
 

@@ -148,7 +148,7 @@ class SharedLoad:
             stopped.result()
 
     def _loaded(self, generator: LoadGenerator, part: LoadPart, start_ns: int, late_ns: int) -> LoadedByGenerator:
-        """What one did, which began so long after the first."""
+        """What one did, which began this long after the first."""
         state = self._states.get(generator.number)
         loaded: LoadedPart = {"rows": 0, "duration_s": 0.0, "batches": 0, "batch_s": {}}
         if state is not None and state.result is not None:

@@ -325,7 +325,7 @@ def _joined_errors(errors: Sequence[ErrorReport]) -> list[ErrorReport]:
 def shared_run(
     target: Target, plan: EnginePlan, tables: Sequence[pa.Table], count: int, hosts: Sequence[ClockedHost] = ()
 ) -> Iterator[SharedRun]:
-    """A run that so many load generators share, from its start on; they end with the context.
+    """A run that this many load generators share, from its start on; they end with the context.
 
     Args:
         target: where operations go; load generators connect by themselves.

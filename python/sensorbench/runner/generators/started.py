@@ -19,7 +19,7 @@ LEAD_NS = 250_000_000
 
 
 def started_generators(count: int, hosts: Sequence[ClockedHost]) -> list[LoadGenerator]:
-    """So many load generators: on hosts, one after the other as often as needed; processes of this machine where there is none. Raises
+    """A number of load generators: on hosts, one after the other as often as needed; processes of this machine where there is none. Raises
     LostGeneratorError.
     """
     generators: list[LoadGenerator] = []

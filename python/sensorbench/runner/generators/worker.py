@@ -80,7 +80,7 @@ class Share:
             case Join() | Put() | OpenPart() | StartLoad() | PollLoad() | StopLoad():
                 return self._loading.answer(request, parts), []
             case _:
-                raise AssertionError(f"no request to a load generator: {request.kind}")
+                raise AssertionError(f"not a request to a load generator: {request.kind}")
 
     @property
     def _run(self) -> Run:
@@ -90,7 +90,7 @@ class Share:
 
 
 def serve(requests: BinaryIO, answers: BinaryIO) -> None:
-    """Answers requests until there are no more. Whatever goes on then ends with the process: nobody would hear of it."""
+    """Answers requests until there are no more. Whatever is still running then ends with the process: nobody would hear of it."""
     received: queue.SimpleQueue[tuple[Message, list[bytes]]] = queue.SimpleQueue()
 
     def read() -> None:

@@ -55,7 +55,7 @@ class UserCluster:
         for node in self.nodes:
             if self.file.command("drop_caches", node.entry) is None:
                 raise UsageError(
-                    f"{self.path}, commands: drop_caches is missing for {node.shown}; this work begins with empty caches"
+                    f"{self.path}, commands: drop_caches is missing for {node.shown}; this benchmark begins with empty caches"
                 )
 
     @contextmanager
@@ -84,7 +84,7 @@ class UserCluster:
                 self._end(reporter)
 
     def configure(self, settings: Mapping[str, str]) -> None:
-        """Sets parameters on each node and restarts it, one after the other, so that the others go on meanwhile. Returns when clients are
+        """Sets parameters on each node and restarts it, one after the other, so that the others keep running meanwhile. Returns when clients are
         answered. What cannot be done is taken back at once.
 
         Raises:
@@ -194,7 +194,7 @@ class UserCluster:
         }
         left = [node for node in self.nodes if saved.nodes[node.address].is_changed]
         if left or saved.owners_of_namespaces:
-            reporter.warn(f"{self.path}: what a run before left set is put back first")
+            reporter.warn(f"{self.path}: what an earlier run left set is restored first")
             self._put_back(reporter)
 
     def _begin(self) -> None:

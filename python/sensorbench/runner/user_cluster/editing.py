@@ -51,7 +51,7 @@ def _pattern(way: ParameterWay, name: str) -> re.Pattern[str]:
 
 
 def _end_of_value(lines: Sequence[str], number: int) -> int:
-    """Where a value in YAML ends that begins in this line: it goes on over lines that are indented or items of a list, and what is empty or a
+    """Where a value in YAML ends that begins in this line: it continues over lines that are indented or items of a list, and what is empty or a
     comment between those.
     """
     end = number + 1

@@ -70,7 +70,7 @@ class ParameterWay(FileModel):
     )
     file: str | None = Field(default=None, description="The file on the node in which they stand.")
     format: Literal["lines", "yaml"] = Field(
-        default="lines", description="yaml: a key at the top level, which may go on over lines that are indented."
+        default="lines", description="yaml: a key at the top level, which may continue over lines that are indented."
     )
     line: str | None = Field(
         default=None,
@@ -120,7 +120,7 @@ class ParameterWay(FileModel):
         if "{value}" not in words:
             raise ValueError("set must have the word {value}")
         if (self.get is None) is (self.unset is None):
-            raise ValueError("expected either get or unset, by which a parameter is put back")
+            raise ValueError("expected either get or unset, by which a parameter is restored")
 
     @property
     def line_of_file(self) -> str:
@@ -151,7 +151,7 @@ class ClusterFile(FileModel):
         addresses = [node.address for node in self.nodes]
         twice = next((address for address in addresses if addresses.count(address) > 1), None)
         if twice:
-            raise ValueError(f"nodes: {twice} is there twice")
+            raise ValueError(f"nodes: {twice} appears twice")
         lacking = next((node.address for node in self.nodes if self.command("restart", node) is None), None)
         if lacking:
             raise ValueError(f"nodes: {lacking} has no restart, and [commands] has none; say how the node is restarted")

@@ -130,7 +130,7 @@ class NodeParameters:
         way = self._ways_of_files().get(path)
         if way is None:
             raise FailedError(
-                f"{self._node.shown}: {path} was set by a run before, and is in no [[parameters]] any more; add it again"
+                f"{self._node.shown}: {path} was set by an earlier run, and is no longer in any [[parameters]]; add it again"
             )
         return way
 

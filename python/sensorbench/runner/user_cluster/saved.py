@@ -106,7 +106,7 @@ class SavedFile:
                 )
             if path != self.path:
                 raise UsageError(
-                    f"--cluster: {shared[0]} was set by a process that was killed, with {other.cluster_file}; a run with that file puts it back first"
+                    f"--cluster: {shared[0]} was set by a process that was killed, with {other.cluster_file}; a run with that file restores it first"
                 )
 
 
@@ -121,5 +121,5 @@ def _read(path: Path) -> SavedCluster:
         return SavedCluster.model_validate_json(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise FailedError(
-            f"{path}, in which a run before kept what nodes had, cannot be read ({error}); put the nodes back yourself, then remove it"
+            f"{path}, in which an earlier run kept what nodes had, cannot be read ({error}); restore the nodes yourself, then remove it"
         ) from None

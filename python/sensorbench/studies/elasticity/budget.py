@@ -66,7 +66,7 @@ class ChosenBudget:
 
 
 def choose(file: StudyFile, options: ElasticityStudyOptions, budget_s: float) -> ChosenBudget:
-    """The largest scale, then the greatest effort, with which all parts fit; the least of both where they do not, and go on by --resume.
+    """The largest scale, then the greatest effort, with which all parts fit; the least of both where they do not, and the rest is left for --resume.
 
     Raises:
         UsageError: if not even one part fits.

@@ -62,7 +62,7 @@ def _bytes_over_memory(summary: ElasticitySummary, before: Sequence[DataMoves]) 
 
 
 def _bytes_of_nodes(data: DataMoves) -> list[float]:
-    """What each node held before a change; nothing if one does not tell."""
+    """What each node held before a change; nothing if one does not report it."""
     held = [of.bytes.before for node, of in data.nodes.items() if node not in data.joined]
     return [size for size in held if size is not None] if None not in held else []
 

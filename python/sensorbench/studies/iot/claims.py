@@ -91,7 +91,7 @@ class LargestPartition:
     readings: float
 
     def bytes_with(self, readings: float) -> float:
-        """What a partition with so many readings has, by the bytes per reading of this one."""
+        """What a partition with this many readings has, by the bytes per reading of this one."""
         return self.measured_bytes / self.readings * readings
 
 

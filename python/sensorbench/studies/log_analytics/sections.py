@@ -25,7 +25,7 @@ from sensorbench.studies.log_analytics.systems import (
 )
 from sensorbench.studies.study import Column, Section, range_text
 
-# A rating is for times up to so many times the best of the column.
+# A rating is for times up to this many times the best of the column.
 RATINGS = ((2.0, "very good"), (5.0, "good"), (20.0, "medium"), (100.0, "bad"))
 WORST = "very bad"
 FAILED = "failed"
@@ -51,7 +51,7 @@ _OTHER_LOADERS = ("by writes", "by COPY", "by pipe")
 
 
 def rating(ratio: float) -> str:
-    """The word for a time that is so many times the best."""
+    """The word for a time that is this many times the best."""
     return next((word for limit, word in RATINGS if ratio <= limit), WORST)
 
 

@@ -27,7 +27,7 @@ class ChosenBudget:
 
 
 def choose(file: StudyFile, options: MapReduceOptions, budget_s: float) -> ChosenBudget:
-    """The largest scale, then the most executions, with which all fits; the least of both where it does not, and goes on by --resume.
+    """The largest scale, then the most executions, with which all fits; the least of both where it does not, and the rest is left for --resume.
 
     Raises:
         UsageError: if not even one size fits.

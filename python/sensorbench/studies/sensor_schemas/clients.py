@@ -26,7 +26,7 @@ _TITLES = {"clients_write": "Writing, by the number of clients", "clients_read":
 
 @dataclass(frozen=True)
 class _Level:
-    """A layout with so many clients: throughput, latencies, and what Little's law says of them."""
+    """A layout with this many clients: throughput, latencies, and what Little's law says of them."""
 
     line: str
     per_s: Interval

@@ -15,7 +15,7 @@ from sensorbench.results.summary.comparison import ComparisonSummary
 from sensorbench.studies.pictures import Front, Point, with_fronts
 from sensorbench.studies.study import Column, Section
 
-# Readings that fit into so many bytes: larger is better, as on the other axes.
+# Readings that fit into this many bytes: larger is better, as on the other axes.
 KILOBYTE = 1_000.0
 
 _TITLES: dict[Kind, str] = {

@@ -18,7 +18,7 @@ WRITE = "append_rows"
 VALUES_PER_ROW = 100
 RELATION = "stations"
 QUERIES = tuple(f"q{number}" for number in range(1, 8))
-# The parts: rows are written at so many values per second; or at one rate, with so many queries per second; or values have a feature.
+# The parts: rows are written at this many values per second; or at one rate, with this many queries per second; or values have a feature.
 _ONLINE = re.compile(r"online_(?P<values>\d+)")
 _QUERIED = re.compile(r"asked_(?P<queries>\d+)")
 _FEATURE = re.compile(r"(?P<kind>outliers|repeats|scarcity|delta)_(?P<level>\d+)")
@@ -66,7 +66,7 @@ class Reached:
 
 
 def _reached(evidence: Evidence, variant: VariantManifest, operations: Sequence[str], factor: float) -> Reached | None:
-    """The rate of some operations, which each count so many times; None if none was in the mix."""
+    """The rate of some operations, which each count this many times; None if none was in the mix."""
     workload = evidence.result.manifest.plan.workload
     mix: Mapping[str, float] = workload["mix"]
     known = {
@@ -190,7 +190,7 @@ def _writing_over_queries(parts: Mapping[str, Evidence]) -> Section:
 
 
 def _bytes_per_value(evidence: Evidence, variant: VariantManifest, missing: float) -> float | None:
-    """Bytes on disk after settling over the values that are not missing, as far as their share tells."""
+    """Bytes on disk after settling over the values that are not missing, as far as their share is known."""
     size = evidence.size_bytes(variant.id)
     values = evidence.result.manifest.plan.dataset["relations"][RELATION]["rows"] * VALUES_PER_ROW * (1.0 - missing)
     return size / values if size is not None and values else None

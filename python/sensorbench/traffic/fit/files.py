@@ -98,9 +98,9 @@ def _used_tables(made: MadeOperations, tables: Tables | None) -> list[str]:
 
 
 def workload_of(made: MadeOperations, schedule: FittedSchedule, scale_rate: float, repetitions: int) -> Workload:
-    """The workload of an experiment: the mix and the schedule, at so many times the rate."""
+    """The workload of an experiment: the mix and the schedule, at this many times the rate."""
     segments = [{"from": round(step.rate_per_s * scale_rate, 4), "length": _length(step.length_s)} for step in schedule.steps]
-    # The last one goes on to the end, whatever rounding makes of the others.
+    # The last one continues to the end, whatever rounding makes of the others.
     del segments[-1]["length"]
     concurrency = max(1, round(schedule.concurrency * max(1.0, scale_rate)))
     paced = {"segments": segments} if len(segments) > 1 else {"rate": segments[0]["from"]}

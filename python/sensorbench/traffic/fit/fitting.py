@@ -58,7 +58,7 @@ def fit_trace(trace: Path, out: Path, options: FitOptions = FitOptions(), report
         trace: the folder of the trace.
         out: the folder of the experiment, which must be free; it is made.
         options: how it is made.
-        reporter: told how far it is; nobody is if None.
+        reporter: reports progress, if given.
 
     Returns:
         What was fitted, and how what the experiment sends compares with the second half of the trace.

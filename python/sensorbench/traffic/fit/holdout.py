@@ -189,7 +189,7 @@ def _compared(subject: str, figure: str, fitted: float, recorded: float, chance:
 
 
 def _value_counts(halves: Halves, table: str, source: Source, executions: int) -> NDArray[np.float64]:
-    """How often each value came in so many executions, which are spread over all."""
+    """How often each value came in this many executions, which are spread over all."""
     listed = ", ".join(source.fitted.parameters)
     is_ours = table.endswith("_sent")
     where, order = ("", "hash(k)") if is_ours else ("WHERE is_second", "hash(us), us")

@@ -259,7 +259,7 @@ def _operation(
     statement = " ".join(template.statement.split())
     title, question = name.replace("_", " "), f"Recorded as: {statement}"
     if template.kind == "write" or not has_data:
-        # Without data nobody runs it; what it sends can be told all the same.
+        # Without data nobody runs it; what it sends can be described all the same.
         writes = named[0] if named else bare(template.tables[0]) if template.tables else name
         return Operation(title=title, question=question, parameters=types, writes=writes, changes=True)
     reference, columns = _answer(workbench, reference_statement(template), types)

@@ -42,7 +42,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Group:
-    """Parameters that are drawn together: those that depend on one another; those that are always so much more than the first; and the
+    """Parameters that are drawn together: those that depend on one another; those that are always this much more than the first; and the
     end of a range that begins with the first, whose length varies.
     """
 
@@ -216,7 +216,7 @@ class SourceFitter:
         """Values that came often enough to be all that there are."""
         executions, values = int(counts.sum()), len(counts)
         limit, repeats = _TOLERANCE + skew.KOLMOGOROV_5 / executions**0.5, skew.collisions(counts)
-        # So many there are where all come equally often.
+        # This many there are where all come equally often.
         known = max(values, round(1 / repeats)) if repeats else _MAX_VALUES
         even = values >= _MIN_SEEN * known and (
             skew.curve_difference(counts, skew.drawn_counts(skew.zipf_cumulative(0.0, known), executions)) <= limit
@@ -258,7 +258,7 @@ class SourceFitter:
         return self._from_rows(name, group, rows, "recorded", None, "beginnings and lengths of ranges, each as often as it came")
 
     def _weighted(self, value: str) -> str:
-        """SQL of the values of an expression, each so many times as its share of some hundred rows is."""
+        """SQL of the values of an expression, each this many times as its share of some hundred rows is."""
         return (
             f"SELECT v FROM (SELECT v, greatest(1, round({_MAX_SIDE} * n / sum(n) OVER ())) AS times FROM "
             f'(SELECT {value} AS v, count(*) AS n FROM "{self._table}" WHERE NOT is_second GROUP BY ALL ORDER BY n DESC, v LIMIT {_MAX_SIDE})), '

@@ -46,7 +46,7 @@ def dispersion(counts: Counts) -> float:
 
 
 def in_windows(counts: Counts, times: int) -> Counts:
-    """The counts of windows that are so many times as long; what does not fill one is left out."""
+    """The counts of windows that are this many times as long; what does not fill one is left out."""
     whole = len(counts) // times * times
     summed: Counts = counts[:whole].reshape(-1, times).sum(axis=1)
     return summed
@@ -120,7 +120,7 @@ def _kept_share(counts: Counts, level: int, coarse: int, noise: float) -> float:
 
 
 def _steps(rates: Counts, level: int, arrivals: Arrivals) -> list[FittedStep]:
-    """Steps of windows of a level; neighbours of one rate are one step, and the last goes on to the end."""
+    """Steps of windows of a level; neighbours of one rate are one step, and the last continues to the end."""
     steps: list[FittedStep] = []
     for start in range(0, len(rates), level):
         windows = len(rates[start : start + level])

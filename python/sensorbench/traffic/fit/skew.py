@@ -36,7 +36,7 @@ def collisions(counts: Numbers) -> float:
 
 
 def zipf_exponent(repeats: float, values: int) -> float | None:
-    """The exponent of the Zipf distribution over so many values of which two draws are equal with a probability of `repeats`.
+    """The exponent of the Zipf distribution over this many values of which two draws are equal with a probability of `repeats`.
 
     Returns:
         The exponent; None if no exponent from 0.02 to 4 gives that.
@@ -78,7 +78,7 @@ def zipf_cumulative(exponent: float, values: int) -> Numbers:
 
 
 def drawn_counts(cumulative: Numbers, executions: int) -> Numbers:
-    """How often each rank comes in so many executions that are drawn from a distribution; ranks that do not come are left out."""
+    """How often each rank comes in this many executions that are drawn from a distribution; ranks that do not come are left out."""
     random = np.random.default_rng(42).random(executions)
     ranks = np.minimum(np.searchsorted(cumulative, random, side="right"), len(cumulative) - 1)
     counts = np.bincount(ranks)
@@ -86,7 +86,7 @@ def drawn_counts(cumulative: Numbers, executions: int) -> Numbers:
 
 
 def positions_difference(positions: Numbers, counts: Numbers, cumulative: Numbers) -> float:
-    """The largest difference between the distribution of positions (from 1), each so many times, and a cumulative one."""
+    """The largest difference between the distribution of positions (from 1), each this many times, and a cumulative one."""
     order = np.argsort(positions)
     found = np.cumsum(counts[order]) / counts.sum()
     at = np.minimum(positions[order].astype(np.int64), len(cumulative)) - 1

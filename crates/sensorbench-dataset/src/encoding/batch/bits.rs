@@ -43,7 +43,7 @@ pub(super) struct BitReader<'a> {
     position: usize,
 }
 
-/// A window of 64 bits at any position touches so many bytes.
+/// A window of 64 bits at any position touches this many bytes.
 const WINDOW_BYTES: usize = 9;
 
 impl<'a> BitReader<'a> {

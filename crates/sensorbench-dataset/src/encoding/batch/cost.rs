@@ -48,7 +48,7 @@ pub fn batch_cost(encoding: BatchEncoding, times: &[i64], values: &[f64], batch:
     }
 }
 
-/// Batches one behind the other, in memory that is used again, so that encoding is measured and not the allocator.
+/// Batches one after the other, in memory that is reused, so that encoding is measured and not the allocator.
 #[derive(Default)]
 struct Batches {
     bytes: Vec<u8>,

@@ -1,4 +1,4 @@
-//! Bits that tell how each reading differs from the one before, in the manner of Gorilla (Pelkonen et al., "Gorilla: A Fast,
+//! Bits that say how each reading differs from the one before, in the manner of Gorilla (Pelkonen et al., "Gorilla: A Fast,
 //! Scalable, In-Memory Time Series Database", PVLDB 8(12), 2015, sections 4.1.1 and 4.1.2).
 //!
 //! Number of readings (LEB128); then, unless it is 0, first time in µs (8 bytes, least first) · unit in µs, the greatest
@@ -30,7 +30,7 @@
 //! - The last row of the table is new, because differences may be as long as all of time. The one above it is
 //!   `1111` and 32 bits there.
 //! - The number of readings stands ahead, where the paper appends to a stream.
-//! - The paper does not tell how D lies in its bits, nor how 6 bits hold a length of 64. Here, a bias and the less 1 do it.
+//! - The paper does not say how D lies in its bits, nor how 6 bits hold a length of 64. Here, a bias and the less 1 do it.
 
 use super::bits::{BitReader, BitWriter};
 use super::error::BatchError;
@@ -220,7 +220,7 @@ mod tests {
     fn the_format_stays() {
         assert_eq!(checked(BatchEncoding::Gorilla, &[], &[]), [0]);
         let bytes = checked(BatchEncoding::Gorilla, &[-600, 0, 600, 1_800, 1_200_000_000], &[1.0, 1.0, 2.0, 1.0, 1.5]);
-        // 1 and 2 differ in the 11 bits of the exponent, 1 and 1.5 in the bit behind it.
+        // 1 and 2 differ in the 11 bits of the exponent, 1 and 1.5 in the bit after it.
         let bits = "0 0 \
                     0 11 00001 001010 11111111111 \
                     10 1000000 10 11111111111 \

@@ -29,7 +29,7 @@ pub enum BatchEncoding {
     /// Number of readings, first time, unit, times as differences in units, then the values as 8 bytes each. Regular
     /// readings cost 9 bytes.
     Packed,
-    /// Bits that tell how the interval and the value differ from those before, as in Gorilla. A regular reading whose value
+    /// Bits that say how the interval and the value differ from those before, as in Gorilla. A regular reading whose value
     /// stays costs 2 bits, one with a random value about 8 bytes.
     Gorilla,
 }

@@ -167,7 +167,7 @@ fn what_is_to_be_told_once_is_told_again_only_when_it_failed() {
         let counts = |requested: Vec<Requested>| requested.iter().map(Vec::len).collect::<Vec<_>>();
         assert_eq!(counts(requested(&plan, &remembering, blocking, &requests)), [2, 1, 2, 2, 1], "blocking: {blocking}");
         remembering.1.set(true);
-        // The first error ends a blocking operation; what was not acknowledged is told again.
+        // The first error ends a blocking operation; what was not acknowledged is written again.
         let failing = counts(requested(&plan, &remembering, blocking, &requests[..2]));
         assert_eq!(failing, if blocking { [1, 1] } else { [2, 2] });
     }
