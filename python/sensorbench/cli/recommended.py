@@ -213,7 +213,7 @@ def _print_explanation(screen: Console, recommendation: Recommendation) -> None:
     screen.print("how places come about", style="bold")
     screen.print(
         "The score is the geometric mean of a layout's shares of the best figure in each that counts. Rates are geometric "
-        "means over runs; intervals are of the runs (95%). Where several kinds of operation shared the time, a rate is "
+        "means over runs; intervals are of the runs (95%). If several kinds of operation shared the time, a rate is "
         "what it would be for this kind alone.",
         highlight=False,
     )

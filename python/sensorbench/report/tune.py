@@ -88,7 +88,7 @@ def _confirmation(result: TuneFigures) -> Section:
         better = "smaller" if result.goal.smaller_is_better else "larger"
         note = (
             f"Ratio of best to default: {tune_answer.ratio(result.ratio)}; {better} is better. The interval is Student's t on the "
-            "logarithms of the ratios of the pairs; it is a gain only if it leaves out 1. Where two configurations are alike, chance alone "
+            "logarithms of the ratios of the pairs; it is a gain only if it leaves out 1. If two configurations are alike, chance alone "
             "makes a gain of them once in forty times."
         )
         blocks += [Table(columns, rows), Text(note, "note")]
