@@ -185,6 +185,17 @@ def test_one_work_of_each_is_no_repetition() -> None:
     assert {verdicts(evidence)[name] for name in ("ELA-1", "ELA-4", "ELA-7", "ELA-16")} == {"inconclusive"}
 
 
+def test_an_interval_has_no_values_that_its_figure_cannot_have() -> None:
+    """Of three repetitions that differ much, it would begin below 0."""
+    evidence = Evidence()
+    for value in (1.0, 2.0, 30.0):
+        evidence.add("CA", 0, {"total_s": value, "scalability": value})
+    time, ratio = evidence.mean("CA", 0, "total_s"), evidence.mean("CA", 0, "scalability")
+    assert time is not None and time.low == 0.0
+    assert ratio is not None and ratio.low is not None and ratio.low < -10.0
+    assert evidence.mean("CA", 1, "total_s") is None
+
+
 def requests_before(count: float) -> NodeLoad:
     """A node that served this many requests before the change."""
     return NodeLoad(requests=AroundChange(before=count, during=0.0, after=0.0), cpus=None)

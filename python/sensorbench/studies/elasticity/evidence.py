@@ -18,6 +18,8 @@ from sensorbench.studies.elasticity.study_file import Role
 STABLE = "stable"
 NO_TRANSITION = -1
 _ENDS = {"first": 0, "last": -1}
+# Times and shares. The intervals of few repetitions are symmetric, and may reach below what a figure can be.
+_NEVER_NEGATIVE = frozenset({"transfer_s", "additional_s", "total_s", "av_s", "sd_s", "hottest_share"})
 
 Values = NDArray[np.float64]
 
@@ -50,9 +52,14 @@ class Evidence(FigureEvidence):
         return sorted({transition for of_role, transition, name in self.by_place if (of_role, name) == (role, figure)})
 
     def mean(self, role: str, transition: int, figure: str) -> Interval | None:
-        """The mean of a figure."""
+        """The mean of a figure, with an interval of values that it can have."""
         values = self.of(role, transition, figure)
-        return mean_over_runs(values) if len(values) else None
+        if not len(values):
+            return None
+        interval = mean_over_runs(values)
+        if interval.low is None or figure not in _NEVER_NEGATIVE:
+            return interval
+        return replace(interval, low=max(interval.low, 0.0))
 
     def values(self, figure: Figure) -> RunValues | None:
         """A figure of a role and transition (from 1 on, or first and last), by work. Works of one role are compared with themselves."""
