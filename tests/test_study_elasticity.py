@@ -191,8 +191,11 @@ def test_an_interval_has_no_values_that_its_figure_cannot_have() -> None:
     for value in (1.0, 2.0, 30.0):
         evidence.add("CA", 0, {"total_s": value, "scalability": value})
     time, ratio = evidence.mean("CA", 0, "total_s"), evidence.mean("CA", 0, "scalability")
-    assert time is not None and time.low == 0.0
-    assert ratio is not None and ratio.low is not None and ratio.low < -10.0
+    assert time is not None
+    assert time.low == 0.0
+    assert ratio is not None
+    assert ratio.low is not None
+    assert ratio.low < -10.0
     assert evidence.mean("CA", 1, "total_s") is None
 
 

@@ -130,7 +130,7 @@ def anonymise(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Write a trace without the literals of another one: equal ones stay equal, and none can be told without the key."""
+    """Write a trace without the literals of another one: equal ones stay equal, and none can be inferred without the key."""
     check_is_free(out)
     secret = read_key(key)
     ordered = parse_positions(keep_order or (), read_trace(trace))

@@ -255,7 +255,7 @@ def _add_failed(caveats: Caveats, result: ComparisonResult) -> None:
     """Variants that were left out of work that continued without them."""
     for variant, failure in result.failures.items():
         text = f"It failed at {failure.step}: {failure.cause}."
-        caveats.add("failed", text, "Go on with --resume when the cause is fixed.", variant)
+        caveats.add("failed", text, "Continue with --resume when the cause is fixed.", variant)
 
 
 def _add_general(caveats: Caveats, result: ComparisonResult) -> None:

@@ -285,7 +285,8 @@ impl Protocol for Victoriametrics {
         let prefix = format!("{}:", control.target.namespace);
         let all = utf8_percent_encode("{__name__!=\"\"}", ENCODED).to_string();
         if metric_names(control, &all)?.iter().any(|name| !name.starts_with(&prefix)) {
-            let unknown = Some("the server reports the size of all its data together, and others have data there, too".to_owned());
+            let unknown =
+                Some("the server reports the size of all its data together, and others have data there, too".to_owned());
             return Ok(Size { unknown, ..Size::default() });
         }
         let sizes = metrics::read(control)?.into_iter().filter(|sample| sample.name == "vm_data_size_bytes");
