@@ -333,7 +333,7 @@ def test_a_comparison_says_what_its_clusters_have_in_common(tmp_path: Path) -> N
     write_typed_summary(tmp_path, summary)
     assert works_of(tmp_path) == [tmp_path / name for name in works]
     page = write_page(elasticity_comparison_page(summary), tmp_path).read_text(encoding="utf-8")
-    assert '<a href="b/report.html">hbase</a> (interrupted)' in page
+    assert '<a href="b/report.html">b</a> (interrupted)' in page
     assert "3 warnings" in page
 
 

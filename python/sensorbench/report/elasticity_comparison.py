@@ -1,6 +1,7 @@
 """The page of several clusters side by side: what was measured beside what the paper has, and the claims."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from sensorbench.paths import REPORT_FILE
 from sensorbench.report import charts, elasticity_curves, formatting, parts
@@ -46,7 +47,11 @@ def elasticity_comparison_page(summary: ElasticityComparisonSummary) -> Page:
     """The page of several clusters side by side."""
     works = summary.result.works
     links: list[Line] = [
-        [Piece(work.title, href=f"{work.folder}/{REPORT_FILE}"), f" ({work.status})" if work.status != "complete" else ""]
+        # Repetitions have one title; their folders differ.
+        [
+            Piece(Path(work.folder).name, href=f"{work.folder}/{REPORT_FILE}"),
+            f" ({work.status})" if work.status != "complete" else "",
+        ]
         for work in works
     ]
     note = (
