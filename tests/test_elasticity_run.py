@@ -98,7 +98,7 @@ def test_changes_are_read(text: str, change: Change) -> None:
         ("join:0", "expected a number of nodes"),
         ("kill:soon", "--change kill:soon: "),
         ("rolling-restart:2", "expected nothing after rolling-restart"),
-        ("slow-network:5s@fast", "expected a rate as 1mbit or 200kbit, a delay as 20ms, or a share as 2% after @"),
+        ("slow-network:5s@fast", "expected a rate such as 1mbit or 200kbit, a delay such as 20ms, or a share such as 2% after @"),
         ("slow-disk:5s@1mbit", "expected bytes per second, such as 500K or 1M after @"),
         ("join:2@twice", "expected once after @"),
         ("partition:5s@1mbit", "expected nothing after @"),
