@@ -96,9 +96,13 @@ def test_a_bundle_of_a_kind_is_sound_and_names_what_was_measured_once(bundles: d
 @pytest.mark.parametrize("kind", ["stress", "tune", "factors"])
 def test_histograms_of_whole_phases_are_summed_up(bundles: dict[str, Path], kind: str) -> None:
     """Of each second they would take most of a bundle, and no figure follows from them."""
-    results = bundles[kind].parent / "out"
-    with zipfile.ZipFile(bundles[kind]) as bundle:
-        logs = {name: bundle.read(name).decode() for name in bundle.namelist() if name.endswith(HISTOGRAM_FILE)}
+    has_summed_histograms(bundles[kind], bundles[kind].parent / "out")
+
+
+def has_summed_histograms(bundle: Path, results: Path) -> None:
+    """A bundle has one histogram for each of several that the log of a run has of a tag, with the same counts."""
+    with zipfile.ZipFile(bundle) as packed:
+        logs = {name: packed.read(name).decode() for name in packed.namelist() if name.endswith(HISTOGRAM_FILE)}
     assert logs
     for name, text in logs.items():
         summed = read_interval_log(text)

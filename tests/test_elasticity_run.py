@@ -30,6 +30,7 @@ from sensorbench.results.elasticity import read_elasticity
 from sensorbench.results.json_schemas import json_schemas
 from tests.conftest import Cli, commands_on, run_main
 from tests.forging import edit_json, forged
+from tests.test_bundle_kinds import has_summed_histograms
 
 MS = 1_000_000
 
@@ -251,6 +252,7 @@ def test_region_servers_of_hbase_that_join_under_load_serve_requests(cli: Cli, g
     names = {file.path.rpartition("/")[2] for file in index.files}
     assert names >= {"request_sums.json", "history.parquet"}
     assert not names & {"operations.parquet", "answers.parquet", "history.jsonl"}
+    has_summed_histograms(bundle, grown)
     with_logs = grown.parent / "with-logs.sbz"
     assert cli("bundle", grown, "--out", with_logs, "--with-operations").exit_code == 0
     assert cli("verify", with_logs).exit_code == 0

@@ -162,7 +162,7 @@ def _reaped_cpu_s() -> float:
 
 
 def measure(name: str, entry: Entry, work: Path = WORK) -> Made | None:
-    """Runs the command of an entry, or continues with it; what it prints goes into a file beside the results.
+    """Runs the command of an entry, or continues with it; what it prints goes into a file next to the results.
 
     Returns:
         How it was made, all runs together, which a file beside the results keeps until they are published; None if they were complete before, and

@@ -106,7 +106,7 @@ impl Delivery {
         self.gaps.as_ref().map_or(number, |(strata, length)| strata.other(number / length) * length + number % length)
     }
 
-    /// A number that is greater than those of all readings that the first this many writes deliver.
+    /// A number that is greater than those of all readings that this many first writes deliver.
     pub fn end(&self, writes: u64) -> u64 {
         match writes {
             0 => 0,

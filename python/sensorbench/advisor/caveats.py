@@ -7,7 +7,7 @@ from sensorbench.advisor.source import Source
 from sensorbench.analysis.candidate import Candidate, Measured
 from sensorbench.analysis.use_cases import Outcome
 
-# A measured range that is this many times as long as the one that was asked for, or as short, is told.
+# A measured range that is this many times as long as the one that was requested, or as short, is reported.
 FAR = 2.0
 
 

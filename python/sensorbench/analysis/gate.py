@@ -19,7 +19,7 @@ from sensorbench.analysis.sequential import confidences
 
 Word = Literal["slower", "not slower", "undecided"]
 
-# After this many repetitions is looked. With fewer than four, Student's t says next to nothing.
+# Looks come after this many repetitions. With fewer than four, Student's t says next to nothing.
 LOOKS = (4, 6, 9, 13, 20)
 # A difference is detectable where it is found in this share of sessions.
 POWER = 0.8
@@ -53,7 +53,7 @@ class GateLook:
 
 
 def looks_until(repetitions: int) -> tuple[int, ...]:
-    """After how many repetitions is looked, where there are this many at most.
+    """The repetitions after which looks come, if there are this many at most.
 
     Raises:
         ValueError: with fewer than the first look needs.

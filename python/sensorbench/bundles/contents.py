@@ -43,7 +43,7 @@ _SPREAD = np.uint64(2_654_435_761)
 Numbers = NDArray[np.uint64]
 
 # Kinds whose figures are of whole phases: of their histograms, one for each phase has all that figures follow from, in a fraction of the space of
-# one for each second. Figures of changes of clusters follow from request sums and from the series per second, so that the same goes for their runs.
+# one for each second.
 _OF_PHASES = {"stress", "tune", "factors"}
 
 _KEPT = re.compile(
@@ -108,7 +108,8 @@ def contents_of(folder: Path, work: Path, *, with_operations: bool) -> Contents:
         entries |= _in_place_of_logs(folder, work / "sums")
         answers, without_values = _compact_answers(folder, work / "answers")
         entries |= answers
-        entries |= _summed_histograms(folder, work / "histograms")
+        if kind_of(folder) in _OF_PHASES:
+            entries |= _summed_histograms(folder, work / "histograms")
     schema_files: dict[str, str] = {}
     for part in comparison_parts(folder):
         _add_sources(folder, part, entries, schema_files)
@@ -164,7 +165,9 @@ def _is_answer_of_change(path: Path, folder: Path) -> bool:
 
 
 def _write_sums_of_change(run: RunResult, place: Path) -> None:
-    """Writes the measurements of request sets, the history of registers as a table, and of what servers reported that of which figures are made."""
+    """Writes the measurements of request sets, the history of registers as a table, of what servers reported that of which figures are made, and one
+    histogram of each phase: figures follow from request sums and from the series per second.
+    """
     sums, history, status = request_sums_of(run), history_in(run.folder), run.table("status")
     if sums is not None:
         write_result(place / REQUEST_SUMS_FILE, sums.model_dump_json() + "\n")
@@ -172,6 +175,8 @@ def _write_sums_of_change(run: RunResult, place: Path) -> None:
         write_table(place / HISTORY_TABLE_FILE, history)
     if status is not None:
         write_table(place / STATUS_FILE, used_status(status, run.manifest.variant.database))
+    if (log := run.folder / HISTOGRAM_FILE).exists():
+        _write_summed(log, place / HISTOGRAM_FILE)
 
 
 def _sample(log: pa.Table, count: int) -> pa.Table:
@@ -218,15 +223,16 @@ def _compact_answers(folder: Path, work: Path) -> tuple[dict[str, Content], int]
 
 
 def _summed_histograms(folder: Path, work: Path) -> Iterator[tuple[str, Content]]:
-    """Of each run that came to its end and whose figures need no more, one histogram of each phase, operation and kind of latency."""
-    is_of_phases = kind_of(folder) in _OF_PHASES
+    """Of each run that came to its end, one histogram of each phase, operation and kind of latency."""
     for log in sorted(folder.rglob(HISTOGRAM_FILE)):
-        if not is_of_phases and not _is_change(log.parent, folder):
-            continue
         name = log.relative_to(folder).as_posix()
         (work / name).parent.mkdir(parents=True, exist_ok=True)
-        write_result(work / name, summed_interval_log(log.read_text(encoding="utf-8")))
+        _write_summed(log, work / name)
         yield f"{RESULTS_PART}/{name}", work / name
+
+
+def _write_summed(log: Path, summed: Path) -> None:
+    write_result(summed, summed_interval_log(log.read_text(encoding="utf-8")))
 
 
 def _kept_numbers(numbers: Numbers, values: Numbers, with_reference: Numbers) -> Numbers:

@@ -196,7 +196,7 @@ def remove_node(
 
 
 def _change_node(what: str, change: Callable[[Task], lab.Node], described: Callable[[lab.Node], str], *, as_json: bool) -> None:
-    """Reports a change to a cluster while it is made, and then of the node that it was about."""
+    """Reports a change to a cluster while it is made, and then the node that it was about."""
     with ProgressReporter(quiet=as_json).task(what) as task:
         node = change(task)
         task.end(described(node))

@@ -187,7 +187,7 @@ def url_of(instance: Instance) -> str:
 
 
 def add_node(name: str, report: Report | None = None, *, hosts: str | None = None) -> Node:
-    """Starts one more node and makes it part of the cluster; returns how far it is where that takes long. `hosts`: as of `add_nodes`."""
+    """Starts one more node and makes it part of the cluster; reports progress if that takes long. `hosts`: as of `add_nodes`."""
     return add_nodes(name, 1, report, hosts=hosts)[0]
 
 

@@ -72,7 +72,7 @@ class TransactionFigures(_Part):
 class SkewPoint(_Part):
     """How much of the executions of a template a few values of a parameter make up."""
 
-    values: int = Field(description="This many of the most frequent values.")
+    values: int = Field(description="Number of most frequent values.")
     share: float = Field(description="Executions that have one of them.")
 
 

@@ -123,8 +123,8 @@ class AcceleratedTime:
         return self._start_us + math.floor(self._step_us * self._pace * operations)
 
     def next_action(self, operations: int) -> RetentionAction | None:
-        """The action that has to be done when this many operations have started; None if there is none. Of several, which came while another one
-        continued, the last one does what all of them would.
+        """The action that has to be done when this many operations have started; None if there is none. Of several that came during another one,
+        the last one does what all of them would.
         """
         time_us = self._floor(self.now_us(operations))
         if time_us <= self._done_us:

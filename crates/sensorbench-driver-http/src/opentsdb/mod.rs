@@ -68,7 +68,7 @@ const SALT_WIDTH: &str = "tsd.storage.salt.width";
 const FLUSH_INTERVAL: &str = "hbase.rpcs.buffered_flush_interval";
 const FLUSH_INTERVAL_MS: u64 = 1000;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(300);
-/// This many looks in which the server compacts nothing more.
+/// This many polls in which the server compacts nothing more.
 const LOOKS_ALIKE: u32 = 2;
 /// Settings that matter to speed, durability and what is kept.
 const SETTINGS: [&str; 14] = [

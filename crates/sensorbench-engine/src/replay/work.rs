@@ -126,7 +126,7 @@ struct Dispatch {
     origin_ns: u64,
     parcels: mpsc::Receiver<Vec<Statement>>,
     ahead: VecDeque<Statement>,
-    /// Of this many statements ahead the sessions are open.
+    /// Sessions of this many statements ahead are open.
     announced: usize,
     handed: HashMap<(u32, i32), Line>,
     /// Sessions that were opened so far.

@@ -123,7 +123,7 @@ class _ConnectedStress:
         """Carries out steps in one run of the engine. `before`: how many numbers phases before have used for their writes."""
         phases = phases_of(steps, self.load.arrival, self.load.warmup_s if number == 1 else 0.0)
         for place, phase in enumerate(phases):
-            # How many operations a phase has is not known before: they take turns, after all that came before.
+            # How many operations a phase has is not known before: they alternate, after all that came before.
             phase["numbering"] = {"offset": place, "stride": len(phases), "before": list(before)}
         requested = self.work.plan()
         plan: EnginePlan = {

@@ -74,7 +74,7 @@ def operation_of(planned: PlannedOperation) -> Operation:
 
 
 def driver_schema(workload: CoreWorkload, phase: Phase, schema: Schema) -> DriverSchema:
-    """What the driver gets about the table and of the operations of a phase."""
+    """What the driver gets about the table and the operations of a phase."""
     operations = {operation.name: operation_of(operation) for operation in operations_of_phase(workload, phase)}
     return schema.driver_schema(Operations(operation=operations), list(operations), {})
 

@@ -20,7 +20,7 @@ _TIMEOUT_S = 1200
 
 
 class Copy(LoadTool):
-    """Worker processes of cqlsh read the file and write its rows in small batches. All options of COPY are left as it is by default."""
+    """Worker processes of cqlsh read the file and write its rows in small batches. All options of COPY have their defaults."""
 
     name = "copy"
     program = "cqlsh COPY"

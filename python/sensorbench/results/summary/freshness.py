@@ -9,7 +9,7 @@ class FreshnessBounds(SummaryPart):
     """A quantile of the time from acknowledgement to visibility, in s: the true one lies between these."""
 
     low_s: float
-    high_s: float | None = Field(description="Null where this many markers were not seen until they were given up.")
+    high_s: float | None = Field(description="Null if the markers beyond the quantile were not seen before they were given up.")
 
 
 class FreshnessFigures(SummaryPart):
