@@ -21,7 +21,7 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "python" / "sensorbench"
 CRATES = ROOT / "crates"
 
-COMMON = {"errors", "interrupts", "options", "paths", "progress", "terminal", "toml_file", "_engine", "__version__"}
+COMMON = {"errors", "interrupts", "options", "paths", "progress", "terminal", "toml_file", "wording", "_engine", "__version__"}
 # What measures one workload on one target, and what that needs.
 _BASE = {"dataset", "schemas", "hosts", "lab", "results", "analysis"} | COMMON
 _RUNNER = {"runner"} | _BASE
@@ -46,7 +46,7 @@ MAY_IMPORT = {
     "hosts": COMMON,
     "lab": {"hosts"} | COMMON,
     "spark": {"lab", "dataset"} | COMMON,
-    "report": {"analysis", "results", "paths"},
+    "report": {"analysis", "results", "paths", "wording"},
     "traffic": _RUNNER,
     "runner": {"hosts"} | _BASE,
     "verification": _RUNNER,

@@ -168,7 +168,7 @@ def test_pages_in_a_browser(site: Path, tmp_path: Path) -> None:
     variants = [variant["title"] for variant in comparison["variants"]]
     start = page("/")
     assert all(f">{title}</a>" in start for title in variants)
-    assert f"{len(variants)} variants in 1 comparisons, of 1 bundles" in start
+    assert f"{len(variants)} variants in 1 comparison, of 1 bundle" in start
     filtered = page("/?database=fjall&load=no")
     table = filtered.partition("<tbody>")[2]
     assert [title for title in variants if f">{title}</a>" in table] == [title for title in variants if title.startswith("fjall")]

@@ -142,7 +142,7 @@ def test_of_two_readings_at_one_time_the_last_one_stays(cli: Cli, tmp_path: Path
     file.write_text(FLOOR + "2019-01-01 00:02:00,9.5,,,,\n", encoding="utf-8")
     out = tmp_path / "cu"
     notes = cli("data", "import", "cu-bems", file, "--out", out, "--json").json["notes"]
-    assert any(note.startswith("1 readings were of a sensor and time that another reading was of") for note in notes)
+    assert any(note.startswith("1 reading left out: another reading has the same sensor and time") for note in notes)
     assert query(out, "SELECT value FROM measurements WHERE sensor = 'AC1' ORDER BY time DESC LIMIT 1") == [(9.5,)]
 
 
@@ -178,7 +178,7 @@ def test_bad_rows_are_counted_and_shown_and_may_be_left_out(cli: Cli, tmp_path: 
     skipped = cli("data", "import", "cu-bems", file, "--out", out, "--bad-rows", "skip", "--json")
     assert skipped.exit_code == 0, skipped.err
     assert skipped.json["relations"]["measurements"]["rows"] == 11
-    assert any(note.startswith("2 bad rows: what could not be read of them was left out") for note in skipped.json["notes"])
+    assert any(note.startswith("2 bad rows: what could not be read was left out") for note in skipped.json["notes"])
 
 
 MAPPING = """\

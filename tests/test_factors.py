@@ -287,7 +287,7 @@ def test_a_level_that_cannot_be_measured_is_an_outcome(tmp_path: Path, monkeypat
     assert outcomes == {"read-delay-100": "measured", "read-delay-5": "failed", "read-delay-1": "measured"}
     assert "many" in str(result.measurements["read-delay-5"][0].reason)
     warnings = {caveat.kind: caveat.text for caveat in summarise_factors(null_file(), result).warnings}
-    assert "1 measurements failed; the first (read-delay-5)" in warnings["failed"]
+    assert "1 measurement failed; the first (read-delay-5)" in warnings["failed"]
     monkeypatch.undo()
     again = carried_out(null_study({"repetitions": 1, "parts": ("delay",)}), tmp_path / "out", resume=True)
     assert {found[0].outcome for found in again.measurements.values()} == {"measured"}

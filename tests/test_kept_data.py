@@ -90,7 +90,7 @@ def test_a_node_of_cassandra_starts_with_the_rows_of_another_whose_files_stay_as
             lab.up(lab.ServerSpec("cassandra", nodes=1, stays=False, data_of=kept.name))
         assert ready(kept, "loaded")
         lab.keep(kept.name)
-        with pytest.raises(UsageError, match=f"{kept.name} has 1 nodes of cassandra"):
+        with pytest.raises(UsageError, match=f"{kept.name} has 1 node of cassandra"):
             kept_data.check_kept(lab.find_instance(kept.name), lab.LAB_DATABASES["cassandra"], kept.version, 2)
         folders = [kept.data_folder(node) / "data" for node in kept.nodes]
         before = [hashed(folder) for folder in folders]

@@ -241,7 +241,7 @@ def test_of_two_records_with_one_begin_the_last_one_stays(cli: Cli, tmp_path: Pa
     tree = write_tree(tmp_path / "a", {"long": GETS + "99,3,2024-01-01 00:00:00.500,0\n98,4,2024-01-01 00:00:00.500,0\n"})
     copy = write_tree(tmp_path / "b", {"long": HEADER + "97,1,2024-01-01 01:00:00,10\n"})
     notes = cli("data", "import", "azure-vm-noise", tree, copy, "--out", tmp_path / "out", "--json").json["notes"]
-    assert "3 readings were of a sensor and begin that another record was of; the last in file order was kept" in notes
+    assert "3 readings left out: another record has the same sensor and begin; the last in file order was kept" in notes
     assert query(tmp_path / "out", "SELECT value FROM log ORDER BY begin_time") == [(98.0,), (97.0,), (12.5,)]
 
 
@@ -273,7 +273,7 @@ def test_broken_records_may_be_left_out(cli: Cli, tmp_path: Path) -> None:
     outcome = cli("data", "import", "azure-vm-noise", tree, "--out", tmp_path / "out", "--bad-rows", "skip", "--json")
     assert outcome.exit_code == 0, outcome.err
     assert outcome.json["relations"]["log"]["rows"] == 2
-    assert any(note.startswith("1 bad rows: what could not be read of them was left out") for note in outcome.json["notes"])
+    assert any(note.startswith("1 bad row: what could not be read was left out") for note in outcome.json["notes"])
 
 
 def test_a_file_outside_the_tree_and_an_empty_folder_are_refused(cli: Cli, tmp_path: Path) -> None:

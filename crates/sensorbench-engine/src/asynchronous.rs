@@ -114,11 +114,11 @@ impl<C: Clock> Pool<'_, C> {
     }
 
     /// Why an operation that is not ready must end early, if it must; else the watchman learns how to wake it.
-    fn reason_to_give_up(&self, watch: &Watch, context: &mut Context) -> Poll<DriverError> {
+    fn reason_to_give_up(&self, watch: &Watch, now_ns: impl FnOnce() -> u64, context: &mut Context) -> Poll<DriverError> {
         if self.worker.shared.is_cancelled() {
             return Poll::Ready(DriverError::Cancelled);
         }
-        if self.worker.clock.now_ns() >= watch.deadline_ns.get() {
+        if now_ns() >= watch.deadline_ns.get() {
             return Poll::Ready(DriverError::Timeout);
         }
         let mut waker = watch.waker.borrow_mut();
@@ -241,18 +241,19 @@ impl<'a, C: Clock> RunningSlot<'a, C> {
         let start_ns = worker.clock.now_ns();
         self.watch.deadline_ns.set(start_ns + plan.timeout_ns);
         let executing = worker.session.execute(self.slot.request.take().unwrap_or_default());
-        self.go_on(InFlight { ticket, awaited, start_ns, executing }, context)
+        // The clock is not read again for its deadline: it has only just begun.
+        self.go_on(InFlight { ticket, awaited, start_ns, executing }, || start_ns, context)
     }
 
     /// Goes on with an operation; ready when it ended.
     #[inline(always)]
-    fn go_on(&mut self, mut in_flight: InFlight<'a>, context: &mut Context) -> Poll<()> {
+    fn go_on(&mut self, mut in_flight: InFlight<'a>, now_ns: impl FnOnce() -> u64, context: &mut Context) -> Poll<()> {
         let result = match in_flight.executing.as_mut().poll(context) {
             Poll::Ready((request, result)) => {
                 self.slot.request = Some(request);
                 result
             }
-            Poll::Pending => match self.pool.reason_to_give_up(&self.watch, context) {
+            Poll::Pending => match self.pool.reason_to_give_up(&self.watch, now_ns, context) {
                 Poll::Ready(reason) => Err(reason),
                 Poll::Pending => {
                     self.in_flight = Some(in_flight);
@@ -290,7 +291,8 @@ impl<C: Clock> Future for RunningSlot<'_, C> {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context) -> Poll<()> {
         let this = &mut *self;
         if let Some(in_flight) = this.in_flight.take() {
-            ready!(this.go_on(in_flight, context));
+            let clock = &this.pool.worker.clock;
+            ready!(this.go_on(in_flight, || clock.now_ns(), context));
         } else if let Some(waiting) = this.waiting.take()
             && !ready!(this.wait(waiting, context))
         {

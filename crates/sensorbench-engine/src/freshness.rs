@@ -440,7 +440,7 @@ mod tests {
             "within_s": within_s,
         }))
         .unwrap();
-        let table = ParameterTable::of_values(vec![(0..MARKERS as i64).map(Value::Timestamp).collect()]);
+        let table = ParameterTable::of_values(&[(0..MARKERS as i64).map(Value::Timestamp).collect()]);
         let markers = Rc::new(Markers::new(planned, &[table]).unwrap());
         let clock = FakeClock::default();
         let server = Rc::new(LaggingServer { clock: clock.clone(), lag_ns, visible_ns: RefCell::default() });

@@ -19,6 +19,7 @@ mod merge;
 mod multi_statement;
 #[cfg(feature = "overhead")]
 pub mod overhead;
+mod parameter_table;
 mod parameters;
 mod plan;
 mod prepared;
@@ -42,7 +43,8 @@ pub use dispatcher::PhaseReport;
 pub use execute_once::execute_once;
 pub use freshness::{Freshness, FreshnessPlan, Probed};
 pub use merge::Merge;
-pub use parameters::{NumberColumn, Numbering, ParameterOrigin, ParameterTable, Span};
+pub use parameter_table::ParameterTable;
+pub use parameters::{NumberColumn, Numbering, ParameterOrigin, Span};
 pub use plan::{Plan, PlannedOperation, PlannedPhase, PlannedShare, PlannedSource};
 pub use prepared::Prepared;
 pub use ready_plan::ReadyPlan;

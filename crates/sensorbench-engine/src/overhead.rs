@@ -10,7 +10,7 @@ use sensorbench_driver::{Driver, Operation, Progress, Type, ValueRef};
 use serde_json::json;
 
 use crate::cpu::cpu_ns;
-use crate::parameters::ParameterTable;
+use crate::parameter_table::ParameterTable;
 use crate::plan::Plan;
 use crate::run::Run;
 

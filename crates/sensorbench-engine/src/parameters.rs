@@ -1,56 +1,12 @@
 //! The values of an operation's parameters.
 
-use arrow_array::RecordBatch;
-use sensorbench_dataset::{Column, Type, Value};
+use sensorbench_dataset::{Type, Value};
 use sensorbench_workload::{Stream, Workload};
 use serde::{Deserialize, Serialize};
 
-use crate::EngineError;
 use crate::delivery::ReadyDelivery;
+use crate::parameter_table::ParameterTable;
 use crate::records::{GrownBy, RandomText, RecordNames};
-
-/// Candidate rows that parameters are taken from.
-#[derive(Clone, Debug, Default)]
-pub struct ParameterTable {
-    columns: Vec<Vec<Value>>,
-    rows: usize,
-}
-
-impl ParameterTable {
-    /// The candidates of Arrow batches with the same canonical columns.
-    pub fn of(batches: &[RecordBatch]) -> Result<Self, EngineError> {
-        let Some(first) = batches.first() else { return Ok(Self::default()) };
-        let mut columns = vec![Vec::new(); first.num_columns()];
-        for batch in batches {
-            for (number, field) in first.schema().fields().iter().enumerate() {
-                let column = Column::of(batch, field.name()).map_err(|error| EngineError::Plan(error.to_string()))?;
-                columns[number].extend((0..batch.num_rows()).map(|row| column.value(row).to_value()));
-            }
-        }
-        Ok(Self { columns, rows: batches.iter().map(RecordBatch::num_rows).sum() })
-    }
-
-    /// The candidates of columns of equal length.
-    #[cfg(test)]
-    pub(crate) fn of_values(columns: Vec<Vec<Value>>) -> Self {
-        Self { rows: columns.first().map_or(0, Vec::len), columns }
-    }
-
-    /// Number of candidates.
-    pub fn rows(&self) -> usize {
-        self.rows
-    }
-
-    /// The values of a candidate.
-    pub fn row(&self, row: usize) -> Vec<Value> {
-        self.columns.iter().map(|column| column[row].clone()).collect()
-    }
-
-    /// Number of columns.
-    pub fn columns(&self) -> usize {
-        self.columns.len()
-    }
-}
 
 /// Where one parameter of an operation comes from.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
@@ -263,7 +219,7 @@ impl Parameters {
             phase.workload.chosen(origin.source, k)
         };
         match &self.sources[origin.source] {
-            SourceValues::Table(table) => table.columns[origin.column][chosen as usize].clone(),
+            SourceValues::Table(table) => table.value(origin.column, chosen as usize),
             SourceValues::Numbers(columns) => {
                 let column = columns[origin.column];
                 let number = phase.number(kind, origin.source, chosen).wrapping_mul(readings as i64).wrapping_add(reading as i64);
@@ -320,7 +276,7 @@ mod tests {
 
     /// A run's plan: each operation writes this many readings of the next series, every fourth reads what was written.
     fn plan(numbering: serde_json::Value, readings: u64) -> ReadyPlan {
-        let series = ParameterTable::of_values(vec![(0..SERIES as i64).map(Value::Integer).collect()]);
+        let series = ParameterTable::of_values(&[(0..SERIES as i64).map(Value::Integer).collect()]);
         let plan: Plan = serde_json::from_value(plan_json(numbering, readings)).unwrap();
         ReadyPlan::new(plan, &[series]).unwrap()
     }
@@ -388,7 +344,7 @@ mod tests {
 
     /// The same with a delivery of the writes: late, again and missing.
     fn delivered_plan(numbering: serde_json::Value, readings: u64) -> ReadyPlan {
-        let series = ParameterTable::of_values(vec![(0..SERIES as i64).map(Value::Integer).collect()]);
+        let series = ParameterTable::of_values(&[(0..SERIES as i64).map(Value::Integer).collect()]);
         let model = json!({
             "disorder": {"poisson": {"ratio": 0.2, "mean": 5.0, "max": 50}},
             "duplicates": {"share": 0.1, "window": 20},
@@ -429,7 +385,7 @@ mod tests {
 
     #[test]
     fn a_reading_that_is_sent_again_has_another_value_where_that_is_wanted() {
-        let values = ParameterTable::of_values(vec![(0..1_000_000).map(Value::Integer).collect()]);
+        let values = ParameterTable::of_values(&[(0..1_000_000).map(Value::Integer).collect()]);
         for renewed in [vec![], vec![1]] {
             let plan = json!({
                 "seed": 1,

@@ -7,7 +7,8 @@ use crate::EngineError;
 use crate::client_steps::{ClientSteps, StatementNumbers};
 use crate::delivery::ReadyDelivery;
 use crate::dispatcher::{Dispatcher, Phase};
-use crate::parameters::{ParameterTable, Parameters, PhaseWorkload, Records, SourceValues};
+use crate::parameter_table::ParameterTable;
+use crate::parameters::{Parameters, PhaseWorkload, Records, SourceValues};
 use crate::plan::{Plan, PlannedOperation, PlannedPhase, PlannedShare, PlannedSource, nanoseconds};
 use crate::records::{GrownBy, RandomText};
 

@@ -10,6 +10,7 @@ from sensorbench.api.figures import Figure
 from sensorbench.report import formatting
 from sensorbench.results.summary.comparison import ComparisonSummary
 from sensorbench.results.summary.envelope import Summary
+from sensorbench.wording import counted
 
 SHOWN = ("median", "p99")
 MARK = "★"
@@ -37,7 +38,7 @@ def of_comparison(summary: ComparisonSummary, figures: Iterable[Figure], folder:
     answers = {True: "all answers were equal", False: "ANSWERS DIFFER: nothing is ranked", None: "answers were not compared"}
     note = (
         f"Response times: median, below it p99, each{interval}. {MARK} fastest by {summary.result.metric}, or not known to be slower; "
-        f"{answers[summary.answers_equal]}. {len(summary.warnings)} warnings; {summary.status}; {folder}"
+        f"{answers[summary.answers_equal]}. {counted(len(summary.warnings), 'warning')}; {summary.status}; {folder}"
     )
     return str(
         Markup("<table><caption style='text-align:left'><b>{}</b></caption><thead><tr><th></th>{}</tr></thead><tbody>{}</tbody>"

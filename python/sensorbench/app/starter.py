@@ -17,6 +17,7 @@ from sensorbench.runner import TargetSpec, databases, parse_target
 from sensorbench.schemas import load_operations, load_schema, shipped_schemas
 from sensorbench.schemas.operations import operations_file
 from sensorbench.schemas.schema import Schema
+from sensorbench.wording import counted
 
 # The operation set whose files are copied.
 STARTER = "starter"
@@ -224,7 +225,7 @@ def _how_cells_are_read(profile: CsvProfile) -> list[str]:
 
 def _size(profile: CsvProfile) -> str:
     count = len(profile.files)
-    return f"{count} file{'s' if count > 1 else ''}, {profile.bytes / 1e6:.1f} MB; {profile.rows:,} rows were looked at."
+    return f"{counted(count, 'file')}, {profile.bytes / 1e6:.1f} MB; {profile.rows:,} rows were looked at."
 
 
 def _time(profile: CsvProfile) -> str:

@@ -22,6 +22,7 @@ from sensorbench.runner import ExperimentFile, check_references, parameters_of, 
 from sensorbench.schemas import Operations, Schema, load_operations, load_schema, shipped_operations
 from sensorbench.schemas.schema_file import SchemaFile
 from sensorbench.schemas.time_buckets import SamplingInterval
+from sensorbench.wording import counted
 
 # How close together readings are, where a schema that is checked by itself counts in readings.
 _HOUR_US = 3_600_000_000
@@ -122,9 +123,11 @@ def _experiment(path: Path, progress: ProgressReporter) -> str:
     variants = ", ".join(variant.id for variant in comparison.variants)
     readings = comparison.dataset.describe().relations
     rows = ", ".join(
-        f"{relation.rows:,} rows of {name}" for name, relation in readings.items() if name in comparison.operations.relations
+        f"{counted(relation.rows, 'row')} of {name}"
+        for name, relation in readings.items()
+        if name in comparison.operations.relations
     )
-    return f"{_count(len(comparison.variants), 'variant')} ({variants}), {_count(len(sound.names), 'operation')}" + (
+    return f"{counted(len(comparison.variants), 'variant')} ({variants}), {counted(len(sound.names), 'operation')}" + (
         f", {rows}" if rows else ""
     )
 
@@ -135,14 +138,14 @@ def _mapping(path: Path, progress: ProgressReporter) -> str:
         if file.suffix != PARQUET_SUFFIX:
             require_columns(file, columns_of(file, mapping.encoding), mapping.columns)
     described = open_dataset(str(path), reporter=progress).describe()
-    rows = ", ".join(f"{relation.rows:,} {name}" for name, relation in described.relations.items())
+    rows = ", ".join(f"{counted(relation.rows, 'row')} of {name}" for name, relation in described.relations.items())
     return f"{mapping.name}: {rows}" + "".join(f"; {note}" for note in described.notes)
 
 
 def _operations(path: Path, progress: ProgressReporter) -> str:
     operations = load_operations(str(path))
     names = list(operations.operation)
-    about = f"{_count(len(names), 'operation')}: {', '.join(names)}"
+    about = f"{counted(len(names), 'operation')}: {', '.join(names)}"
     own = dataset_of_operations(path)
     dataset = own or _dataset_for(operations.relations)
     if dataset is None:
@@ -189,7 +192,7 @@ def _schema(path: Path, progress: ProgressReporter) -> str:
             at.driver_schema(operations, names, at.loaded_columns(workbench))
     if name is None:
         return f"{about} (its statements are checked by the experiment that uses it: no operation set of the package has all of them)"
-    return f"{about} ({_count(len(names), 'statement')})"
+    return f"{about} ({counted(len(names), 'statement')})"
 
 
 def _shipped_operations_of(schema: Schema) -> str | None:
@@ -211,12 +214,12 @@ def _space(path: Path, progress: ProgressReporter) -> str:
     del progress
     content = tomllib.loads(path.read_text(encoding="utf-8"))
     space, _ = load_space(str(content.get("database", "")), path)
-    return f"{space.database}: {_count(len(space.settings), 'server setting')}"
+    return f"{space.database}: {counted(len(space.settings), 'server setting')}"
 
 
 def _claims(path: Path, progress: ProgressReporter) -> str:
     del progress
-    return _count(len(claims_in(path)), "claim")
+    return counted(len(claims_in(path)), "claim")
 
 
 def _ycsb(path: Path, progress: ProgressReporter) -> str:
@@ -231,10 +234,6 @@ def _profile(path: Path, progress: ProgressReporter) -> str:
     profile, notes = read_profile(path)
     queries = ", ".join(profile.queries) or "no queries"
     return f"table {profile.table.name}, {queries}" + "".join(f"; {note}" for note in notes)
-
-
-def _count(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 _YCSB = _Kind("properties of YCSB", frozenset(), frozenset(), _ycsb)

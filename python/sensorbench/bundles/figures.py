@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from sensorbench.results.summary.envelope import Summary
+from sensorbench.wording import counted
 
 # Sums of floating-point numbers differ in their last digits by the order of their terms.
 TOLERANCE = 1e-6
@@ -172,5 +173,5 @@ def _are_equal(left: object, right: object) -> bool:
 
 def _shown(value: object) -> str:
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return f"{len(value)} entries"
+        return counted(len(value), "entry", "entries")
     return f"{value:.6g}" if isinstance(value, float) else repr(value) if isinstance(value, str) else str(value)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from sensorbench.analysis.intervals import Interval
+from sensorbench.wording import counted
 
 Verdict = Literal["reproduced", "partly reproduced", "not reproduced", "inconclusive", "not tested", "below minimum scale"]
 
@@ -121,4 +122,4 @@ def _counted(cells: Sequence[Cell]) -> str:
     contrary = [cell.name for cell in cells if cell.verdict == "not reproduced"]
     more = f" and {len(contrary) - MAX_NAMED} more" if len(contrary) > MAX_NAMED else ""
     named = f"; contrary: {', '.join(contrary[:MAX_NAMED])}{more}" if contrary else ""
-    return f"of {len(cells)} comparisons: {numbers}{named}"
+    return f"of {counted(len(cells), 'comparison')}: {numbers}{named}"

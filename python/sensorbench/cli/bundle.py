@@ -13,6 +13,7 @@ from sensorbench.errors import FailedError
 from sensorbench.progress import console, error_console, print_labelled
 from sensorbench.report import formatting
 from sensorbench.results.bundle import BUNDLE_SUFFIX
+from sensorbench.wording import counted
 
 _SHOWN = 12
 
@@ -48,9 +49,11 @@ def bundle(
         print_json({"bundle": str(path), "bytes": size, "is_signed": sign is not None, **index.model_dump(mode="json")})
         return
     operations = "with the logs of all operations" if index.with_operations else "without logs of operations"
-    console().print(f"bundle: {path} ({formatting.size(size)}, {len(index.files)} files, {operations})", highlight=False)
+    console().print(
+        f"bundle: {path} ({formatting.size(size)}, {counted(len(index.files), 'file')}, {operations})", highlight=False
+    )
     if index.unverifiable:
-        text = f"{len(index.unverifiable)} figures follow from logs of operations alone; --with-operations makes them verifiable, too"
+        text = f"figures that follow from logs of operations alone: {len(index.unverifiable)}; --with-operations makes them verifiable, too"
         print_labelled(error_console(), "note", text)
 
 
@@ -93,7 +96,7 @@ def verify(
         for problem in found.problems[:_SHOWN]:
             print_labelled(error_console(), "wrong", str(problem), "red")
         more = f" (the first {_SHOWN} are above)" if len(found.problems) > _SHOWN else ""
-        raise FailedError(f"{bundle}: {len(found.problems)} things are wrong{more}; the bundle is rejected")
+        raise FailedError(f"{bundle}: {counted(len(found.problems), 'problem')}{more}; the bundle is rejected")
 
 
 def _few(words: list[str]) -> list[str]:

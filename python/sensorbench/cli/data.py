@@ -38,6 +38,7 @@ from sensorbench.results.files import write_text
 from sensorbench.runner import abandoned_pilots, cached_tables
 from sensorbench.spark import find_master, on_spark
 from sensorbench.verification import checksum_of_all, checksums
+from sensorbench.wording import counted
 
 app = typer.Typer(help="Datasets: real, generated, and your own.", no_args_is_help=True)
 
@@ -150,7 +151,7 @@ def show_checksum(dataset: Dataset, scale: Scale = 1.0, seed: Seed = DEFAULT_SEE
         )
         return
     for name, checksum in relations.items():
-        console().print(f"  {name}: {checksum} ({checksum.rows:,} rows)", highlight=False)
+        console().print(f"  {name}: {checksum} ({counted(checksum.rows, 'row')})", highlight=False)
     console().print(f"{whole}  {dataset}", highlight=False)
 
 
@@ -183,7 +184,7 @@ def fit_generator(
             seed,
             lambda done, all_: task.advance_to(done / all_, f"{done} of {all_} sensors"),
         )
-        task.end(f"{len(model.series)} sensors")
+        task.end(counted(len(model.series), "sensor"))
     write_text(out, model.model_dump_json(indent=1) + "\n")
     if json:
         print_json([difference.model_dump() for difference in model.closeness])
@@ -307,7 +308,7 @@ def _print(description: Description, *, as_json: bool) -> None:
     if description.generated:
         screen.print("generated, not measured", style="yellow")
     for name, relation in description.relations.items():
-        screen.print(f"  {name}: {relation.rows:,} rows ({', '.join(relation.columns)})", highlight=False)
+        screen.print(f"  {name}: {counted(relation.rows, 'row')} ({', '.join(relation.columns)})", highlight=False)
     _print_span(description)
     if MEASUREMENTS in description.relations:
         screen.print(f"  site is {description.site_is}, zone is {description.zone_is}", highlight=False)

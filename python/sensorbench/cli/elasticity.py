@@ -43,6 +43,7 @@ from sensorbench.studies.elasticity import (
     expected,
     parts_of,
 )
+from sensorbench.wording import counted
 
 app = typer.Typer(help="Measure what a change costs a loaded cluster, and when it is stable again.", no_args_is_help=True)
 
@@ -199,7 +200,7 @@ def _described_budget(chosen: ChosenBudget, budget_s: float) -> str:
     options, total_s = chosen.options, chosen.total_s
     text = (
         f"budget {length(budget_s)}: scale {options.used_scale:g}, sets of {options.operations} requests of a thread, {options.executions} of them a "
-        f"measurement; {len(chosen.parts)} parts take about {length(total_s)}, by arithmetic"
+        f"measurement; {counted(len(chosen.parts), 'part')}, about {length(total_s)} in all, by arithmetic"
     )
     return (
         text

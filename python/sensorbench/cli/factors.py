@@ -17,12 +17,12 @@ from sensorbench.cli.printing import new_table, open_page, print_json
 from sensorbench.cli.published import planned_tables, show_published_and_claims
 from sensorbench.paths import new_results_folder
 from sensorbench.progress import ProgressReporter, console, print_labelled
-from sensorbench.report import formatting
 from sensorbench.results.factors import FactorsResult, read_factors
 from sensorbench.results.summary.factors import FactorsSummary
 from sensorbench.studies import FACTOR_STUDIES
 from sensorbench.studies.factors import FactorStudy
 from sensorbench.studies.factors_budget import expected_s, expected_to_look_s, left_s, plan_factors
+from sensorbench.wording import counted
 
 
 def show_factor_study(study: FactorStudy, *, as_json: bool) -> None:
@@ -76,7 +76,7 @@ def run_study(
         show_dry_run(estimate_factors(plan, folder), as_json=json)
         return
     reporter.say(
-        f"{plan.file.title}: {plan.bench.records:,} records, {len(plan.cells())} configurations under their loads, {formatting.counted(plan.first_rounds, 'round')}, "
+        f"{plan.file.title}: {plan.bench.records:,} records, {len(plan.cells())} configurations under their loads, {counted(plan.first_rounds, 'round')}, "
         f"each on fresh servers; results go to {folder}"
     )
     with live_page(folder, live_port(live, port), reporter):
@@ -88,7 +88,7 @@ def run_study(
 def _say_budget(plan: FactorsPlan, budget_s: float, reporter: ProgressReporter, before: FactorsResult | None) -> None:
     """Says what a budget was turned into; of a resumed study, what is left of it."""
     to_look_s, total_s = (left_s(plan, before),) * 2 if before else (expected_to_look_s(plan), expected_s(plan))
-    rounds = formatting.counted(plan.first_rounds, "round")
+    rounds = counted(plan.first_rounds, "round")
     takes = f"{'What is left' if before else 'They'} {'take' if not before else 'takes'} about {length(to_look_s)}"
     if plan.looks:
         takes += " until the next look" if before else f", and at most {length(total_s)}"

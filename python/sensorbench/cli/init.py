@@ -23,6 +23,7 @@ from sensorbench.dataset.csv_profile import CsvProfile, Wanted, look_at
 from sensorbench.dataset.mapping import FILE_NAME
 from sensorbench.errors import UsageError
 from sensorbench.progress import console, print_labelled
+from sensorbench.wording import counted
 
 Files = Annotated[
     list[Path] | None,
@@ -168,7 +169,7 @@ def _found(profile: CsvProfile) -> list[str]:
     time = profile.time
     written = time.format or (f"numbers since 1970 in {time.unit}" if time.unit else "ISO 8601" if time.column else "numbers")
     keys = ["the name of each file" if key == FILE_NAME else key for key in profile.keys]
-    size = f"{profile.bytes / 1e6:.1f} MB in {len(profile.files)} file{'s' if len(profile.files) > 1 else ''}"
+    size = f"{profile.bytes / 1e6:.1f} MB in {counted(len(profile.files), 'file')}"
     return [
         f"{size}; columns separated by {profile.delimiter!r}" + ("" if is_utf_8(profile.encoding) else f"; {profile.encoding}"),
         f"time: {', '.join(time.names)} ({written}{f', {time.zone}' if time.zone else ''})",

@@ -37,6 +37,7 @@ from sensorbench.runner import TargetSpec, parse_target, placed_on, require_on
 from sensorbench.spark.connector import FILES
 from sensorbench.spark.session import require_pyspark
 from sensorbench.studies.mapreduce import MAPREDUCE, MapReduceStudy, choose
+from sensorbench.wording import counted
 
 
 def show_mapreduce_study(study: MapReduceStudy, *, as_json: bool) -> None:
@@ -204,7 +205,7 @@ def print_mapreduce(summary: MapReduceSummary, page: Path) -> None:
     screen.print(table)
     for placement in summary.result.placements:
         held = ", ".join("?" if share.bytes is None else formatting.size(share.bytes) for share in placement.shares.values())
-        screen.print(f"{placement.system}, {formatting.counted(placement.nodes, 'node')}: {held}", highlight=False)
+        screen.print(f"{placement.system}, {counted(placement.nodes, 'node')}: {held}", highlight=False)
     for gap in summary.result.gaps:
         screen.print("not available:", style="yellow", end=" ")
         screen.print(f"{gap.system}, {gap.what}: {gap.why}", highlight=False, markup=False)
@@ -217,7 +218,7 @@ def print_mapreduce(summary: MapReduceSummary, page: Path) -> None:
 def _cells(figures: JobFigures, names: Sequence[str]) -> list[str]:
     """What is said of a system with a number of workers, in the order of the columns: T of each word, and what was read for the first."""
     jobs = figures.words[0].jobs
-    counted = [
+    read = [
         "–" if job.read_rows is None or job.read_bytes is None else f"{job.read_rows:,} rows, {formatting.size(job.read_bytes)}"
         for job in jobs
     ]
@@ -228,11 +229,11 @@ def _cells(figures: JobFigures, names: Sequence[str]) -> list[str]:
         *("–" if name not in totals else formatting.duration(totals[name]) for name in names),
         "–" if figures.setup_share is None else formatting.percent(figures.setup_share),
         *("–" if number is None else str(number) for number in (jobs[0].map_tasks, jobs[0].local_tasks)),
-        *counted,
+        *read,
         "yes" if figures.equal else "NO",
     ]
 
 
 def _size(workers: int, nodes: int | None) -> str:
-    spark = f"Spark, {formatting.counted(workers, 'worker')}"
-    return spark if nodes is None else f"{spark}, {formatting.counted(nodes, 'node')}"
+    spark = f"Spark, {counted(workers, 'worker')}"
+    return spark if nodes is None else f"{spark}, {counted(nodes, 'node')}"

@@ -16,6 +16,7 @@ from sensorbench.benchmarks.comparison import Gathered, by_reason
 from sensorbench.cli.printing import new_table
 from sensorbench.progress import console, print_labelled
 from sensorbench.report import formatting
+from sensorbench.wording import counted
 
 # More rows are in --json.
 MAX_SHOWN = 10
@@ -193,7 +194,8 @@ def _print_sizing(screen: Console, recommendation: Recommendation, sizing: Sizin
     disk = f", {formatting.size(sizing.disk_bytes)} of disk together" if sizing.disk_bytes else ""
     screen.print()
     screen.print(
-        f"{formatting.variant(best.name)} for this load: {sizing.nodes} nodes by {sizing.nodes_by}{disk}{memory}", style="bold"
+        f"{formatting.variant(best.name)} for this load: {counted(sizing.nodes, 'node')} by {sizing.nodes_by}{disk}{memory}",
+        style="bold",
     )
     table = Table(box=None, padding=(0, 2, 0, 2), show_header=False)
     for step in sizing.steps:

@@ -9,7 +9,7 @@ from sensorbench.app.site import make_site
 from sensorbench.cli.options import Json
 from sensorbench.cli.printing import print_json
 from sensorbench.progress import ProgressReporter, console
-from sensorbench.report import formatting
+from sensorbench.wording import counted
 
 
 def site(
@@ -37,6 +37,6 @@ def site(
         return
     labels = ", ".join(f"{count} {label}" for label, count in made.trust.items())
     console().print(
-        f"site: {made.page} ({formatting.counted(made.bundles, 'bundle')}, {formatting.counted(made.variants, 'variant')}; {labels})",
+        f"site: {made.page} ({counted(made.bundles, 'bundle')}, {counted(made.variants, 'variant')}; {labels})",
         highlight=False,
     )

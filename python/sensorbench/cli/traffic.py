@@ -28,6 +28,7 @@ from sensorbench.traffic import (
     record_traffic,
     recordable,
 )
+from sensorbench.wording import counted
 
 # Templates that the terminal shows; the page has all.
 _SHOWN = 12
@@ -64,7 +65,7 @@ def import_(
     reporter = ProgressReporter(quiet=json)
     with reporter.task("reading") as task:
         trace = import_logs(files, out, FORMATS[log_format] if log_format else None)
-        task.end(formatting.counted(trace.statements or 0, "statement"))
+        task.end(counted(trace.statements or 0, "statement"))
     _show(trace, out, as_json=json)
 
 
@@ -75,13 +76,11 @@ def _show(trace: Trace, folder: Path, *, as_json: bool) -> None:
         )
         return
     counts = (
-        formatting.counted(trace.statements or 0, "statement"),
-        formatting.counted(trace.sessions or 0, "session"),
-        formatting.counted(len(trace.templates), "template"),
+        counted(trace.statements or 0, "statement"),
+        counted(trace.sessions or 0, "session"),
+        counted(len(trace.templates), "template"),
     )
-    console().print(
-        f"{', '.join(counts)}; {formatting.counted(trace.skipped, 'other entry').replace('entrys', 'entries')} left out"
-    )
+    console().print(f"{', '.join(counts)}; {counted(trace.skipped, 'other entry', 'other entries')} left out")
     console().print(f"see it with: sensorbench traffic describe {folder}")
 
 
@@ -108,7 +107,7 @@ def record(
     reporter = ProgressReporter(quiet=json)
     with reporter.task(f"recording {recorder.name}", total=length) as task:
         trace = record_traffic(recorder, length, out, task.advance_to)
-        task.end(formatting.counted(trace.statements or 0, "statement"))
+        task.end(counted(trace.statements or 0, "statement"))
     _show(trace, out, as_json=json)
 
 
@@ -137,7 +136,7 @@ def anonymise(
     reporter = ProgressReporter(quiet=json)
     with reporter.task("anonymising") as task:
         made = anonymise_trace(trace, secret, out, ordered)
-        task.end(formatting.counted(made.statements or 0, "statement"))
+        task.end(counted(made.statements or 0, "statement"))
     _show(made, out, as_json=json)
 
 
@@ -148,7 +147,7 @@ def describe(trace: TraceFolder, json: Json = False, no_open: NoOpen = False) ->
     reporter = ProgressReporter(quiet=json)
     with reporter.task("describing") as task:
         description = describe_trace(trace)
-        task.end(formatting.counted(description.statements, "statement"))
+        task.end(counted(description.statements, "statement"))
     page = write_page(traffic_page(description, trace), trace, with_files=False)
     if json:
         print_json(description)

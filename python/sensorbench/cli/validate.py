@@ -15,6 +15,7 @@ from sensorbench.cli.printing import print_json
 from sensorbench.cli.settings import FILE, check_settings_file
 from sensorbench.errors import UsageError
 from sensorbench.progress import ProgressReporter, console
+from sensorbench.wording import counted
 
 Files = Annotated[
     list[Path],
@@ -60,7 +61,7 @@ def _with_answers(file: CheckedFile, progress: ProgressReporter) -> CheckedFile:
     found = check_answers(file.path, progress)
     if found.problem:
         return replace(file, problems=[f"{file.path}: the targets did not give equal answers; {found.problem}"])
-    return replace(file, about=f"{file.about}; equal answers to {found.reads} read{'s' if found.reads != 1 else ''}")
+    return replace(file, about=f"{file.about}; equal answers to {counted(found.reads, 'read')}")
 
 
 def _checked_settings(path: Path) -> CheckedFile:
@@ -82,7 +83,7 @@ def _print(checked: list[CheckedFile]) -> None:
             screen.print(Text.assemble(f"{file.path}: ", ("ok", "green"), f"  {file.kind}: {file.about}"), highlight=False)
             continue
         count = len(file.problems)
-        what = f"{count} error{'' if count == 1 else 's'}{f' in this {file.kind}' if file.kind else ''}"
+        what = f"{counted(count, 'error')}{f' in this {file.kind}' if file.kind else ''}"
         screen.print(Text.assemble(f"{file.path}: ", (what, "red")), highlight=False)
         for problem in file.problems:
             screen.print(indent(problem, "  "), highlight=False)

@@ -161,4 +161,4 @@ def _write(intake: Intake, writer: DatasetWriter) -> list[str]:
     kept = writer.add(LOG, LOG_SCHEMA, cast(intake.connection.cursor().sql(records).to_arrow_reader(1_000_000), LOG_SCHEMA))
     for name in ("machines", "sensors"):
         writer.add_table(name, intake.connection.sql(f"SELECT * FROM {name} ORDER BY 1").to_arrow_table())
-    return intake.notes(staged - kept, "of a sensor and begin that another record was of")
+    return intake.notes(staged - kept, "another record has the same sensor and begin")

@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict
 from sensorbench.dataset.generated import Generated, RowsInParts, WriteFiles, WrittenFile, files_of
 from sensorbench.dataset.parquet import ROWS_A_GROUP, SUFFIX, parquet_options
 from sensorbench.errors import UsageError
+from sensorbench.wording import counted
 
 DESCRIPTION_FILE = "dataset.json"
 KNOWN_ANSWERS_FILE = "known_answers.toml"
@@ -184,8 +185,8 @@ class Description(BaseModel):
         if TRAFFIC not in self.relations:
             return f"{self.readings:,} readings"
         tables, operations = len(self._own_tables), self.relations[TRAFFIC].rows
-        own = f"{self.readings:,} rows in {tables} table{'' if tables == 1 else 's'}"
-        return f"{own}, for {operations} operation{'' if operations == 1 else 's'} of recorded traffic"
+        own = f"{counted(self.readings, 'row')} in {counted(tables, 'table')}"
+        return f"{own}, for {counted(operations, 'operation')} of recorded traffic"
 
     @property
     def _own_tables(self) -> list[str]:

@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from sensorbench.dataset.csv_rows import ROW_NUMBER, BadRow, BadRows, quoted
 from sensorbench.dataset.dataset import workbench
+from sensorbench.wording import counted
 
 
 class Rows(Protocol):
@@ -50,10 +51,10 @@ class Intake:
         notes = []
         if self.bad_rows.count:
             notes.append(
-                f"{self.bad_rows.count} bad rows: what could not be read of them was left out, the first: {self.bad_rows.shown[0]}"
+                f"{counted(self.bad_rows.count, 'bad row')}: what could not be read was left out, the first: {self.bad_rows.shown[0]}"
             )
         if dropped:
-            notes.append(f"{dropped} readings were {why}; the last in file order was kept")
+            notes.append(f"{counted(dropped, 'reading')} left out: {why}; the last in file order was kept")
         return notes
 
 

@@ -8,6 +8,7 @@ from sensorbench.dataset.csv_rows import ROW_NUMBER, quoted
 from sensorbench.dataset.dataset import LOCATIONS, MEASUREMENT_SCHEMA, MEASUREMENTS, DatasetWriter
 from sensorbench.dataset.importing import Intake, Rows, cast
 from sensorbench.errors import UsageError
+from sensorbench.wording import counted
 
 # Readings whose values are text, such as the direction of wind.
 TEXT_MEASUREMENTS = "text_measurements"
@@ -117,7 +118,7 @@ class Staging(Intake):
             raise UsageError("the files hold no reading at all; nothing was written")
         writer.add(MEASUREMENTS, MEASUREMENT_SCHEMA, cast(self._sorted_rows(), MEASUREMENT_SCHEMA))
         write_locations(writer, locations)
-        return self.notes(staged - kept, "of a sensor and time that another reading was of")
+        return self.notes(staged - kept, "another reading has the same sensor and time")
 
     def write_texts(self, writer: DatasetWriter) -> list[str]:
         """Writes the readings whose values are text; returns what should be noted."""
@@ -126,7 +127,7 @@ class Staging(Intake):
         writer.add_table(TEXT_MEASUREMENTS, kept)
         dropped = staged - kept.num_rows
         return (
-            [f"{dropped} texts were of a sensor and time that another text was of; the last in file order was kept"]
+            [f"{counted(dropped, 'text')} left out: another text has the same sensor and time; the last in file order was kept"]
             if dropped
             else []
         )

@@ -9,6 +9,7 @@ from sensorbench.errors import FailedError, UsageError
 from sensorbench.lab.database import KeptFiles, LabDatabase, Place
 from sensorbench.lab.instance import Instance
 from sensorbench.lab.state_dirs import ServerUser
+from sensorbench.wording import counted
 
 # Why a file cannot be linked: another file system, one without links, or too many of them.
 _NO_LINKS = (errno.EXDEV, errno.EPERM, errno.ENOTSUP, errno.EMLINK)
@@ -20,7 +21,9 @@ def check_kept(kept: Instance, database: LabDatabase, version: str, count: int) 
     if kept.state != "kept":
         raise UsageError(f"{kept.name} is {kept.state}; nodes start with the data of an instance that was kept")
     if wanted != has:
-        raise UsageError(f"{kept.name} has {has[2]} nodes of {has[0]} {has[1]}; expected {wanted[2]} of {wanted[0]} {wanted[1]}")
+        raise UsageError(
+            f"{kept.name} has {counted(has[2], 'node')} of {has[0]} {has[1]}; expected {wanted[2]} of {wanted[0]} {wanted[1]}"
+        )
 
 
 def take_data(place: Place, kept: Instance, database: LabDatabase) -> None:

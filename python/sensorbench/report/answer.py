@@ -79,7 +79,8 @@ def _by_winner(summary: ComparisonSummary, compared: Sequence[Ranking]) -> str:
     level = [ranking for ranking in undecided if any(len(places) > 1 for places in ranking.classes)]
     alone = [ranking for ranking in undecided if len(ranking.places) == 1]
     if len(level) == len(compared):
-        sentences.append(f"no significant difference between the fastest variants at any of {len(compared)} operations")
+        where = f" at any of {len(compared)} operations" if len(compared) > 1 else ""
+        sentences.append(f"no significant difference between the fastest variants{where}")
     elif level:
         sentences.append(f"no significant difference between the fastest at {len(level)} of {len(compared)} operations")
     if apart := len(undecided) - len(level) - len(alone):

@@ -10,6 +10,7 @@ from sensorbench.report import charts, formatting
 from sensorbench.results.described import BatchedLoad, LoadSizeSample
 from sensorbench.results.page import Block, Chart, ChartSpec, Columns, Grid, Heading, Line, Piece, Table, Text
 from sensorbench.results.summary.comparison import LoadFigures
+from sensorbench.wording import counted
 
 # A database keeps up with a rate if the last batch began at most this many intervals between batches late: what is later piles up.
 _KEPT_UP = 2
@@ -62,11 +63,7 @@ def backpressure(of: BatchedLoad) -> str:
     """
     rate, last_lag_s = of["rate"] or 0.0, of.get("last_lag_s", 0.0)
     retries = of.get("retries", 0)
-    again = (
-        f" The driver sent writes again {formatting.counted(retries, 'time')}, because nodes were busy or away."
-        if retries
-        else ""
-    )
+    again = f" The driver sent writes again {counted(retries, 'time')}, because nodes were busy or away." if retries else ""
     taken = _rate_of(of)
     if last_lag_s <= _KEPT_UP * of["batch_rows"] / rate:
         return (

@@ -8,6 +8,7 @@ from sensorbench.report import charts, formatting
 from sensorbench.report.parts import between, joined, muted
 from sensorbench.results.page import Block, Chart, Columns, Details, Line, Piece, Section, Table, Text
 from sensorbench.results.summary.claims import AgreementBand, JudgedCell, JudgedClaim, MeasuredFigure, counts_by_verdict
+from sensorbench.wording import counted
 
 _UNTESTED = {"not tested", "below minimum scale", "not tested here", "not tested at this scale"}
 _COLOURS = {
@@ -98,7 +99,7 @@ def _untested(claims: Sequence[JudgedClaim], *, with_parts: bool) -> Details:
         ]
         for claim in claims
     ]
-    return Details(f"{len(claims)} findings that were not tested, and why", [Table(columns, rows, "claims")])
+    return Details(f"{counted(len(claims), 'finding')} not tested, and why", [Table(columns, rows, "claims")])
 
 
 def _columns(*, with_parts: bool) -> Columns:

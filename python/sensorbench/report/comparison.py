@@ -56,6 +56,7 @@ from sensorbench.results.summary.comparison import (
     Ranking,
 )
 from sensorbench.results.summary.envelope import Caveat
+from sensorbench.wording import counted
 
 # More variants than these are shown when they are clicked at.
 _MAX_PLACES = 8
@@ -126,8 +127,8 @@ def _extent(dataset: DescribedDataset) -> str:
     rows = formatting.count(sum(relations[name]["rows"] for name in names))
     if not is_fitted:
         return f"{rows} {_ROWS[names[0]]}"
-    operations = formatting.counted(relations[_OPERATIONS]["rows"], "operation")
-    return f"{rows} rows in {formatting.counted(len(names), 'table')}, for {operations} of recorded traffic"
+    operations = counted(relations[_OPERATIONS]["rows"], "operation")
+    return f"{rows} rows in {counted(len(names), 'table')}, for {operations} of recorded traffic"
 
 
 def _head(summary: ComparisonSummary, repetitions: int) -> list[Block | None]:
@@ -135,7 +136,7 @@ def _head(summary: ComparisonSummary, repetitions: int) -> list[Block | None]:
     about: Line = [
         f"{dataset['title']}: {_extent(dataset)}",
         [", ", Piece("generated, not measured", "strong")] if dataset.get("generated") else "",
-        f". {len(summary.variants)} variants, {repetitions} repetitions each, {how_interleaved(summary.result)}. {summary.created.date()}.",
+        f". {counted(len(summary.variants), 'variant')}, {counted(repetitions, 'repetition')} each, {how_interleaved(summary.result)}. {summary.created.date()}.",
     ]
     unequal: Line = [
         "The databases did ",

@@ -18,6 +18,7 @@ from sensorbench.results.summary.elasticity import (
     Transition,
 )
 from sensorbench.results.summary.guarantees import RegisterGuarantees
+from sensorbench.wording import counted
 
 # What a page says first of the rules by which a cluster is stable again.
 RULES = {
@@ -47,7 +48,7 @@ def elasticity_page(summary: ElasticitySummary) -> Page:
         loop = f"Open loop: {formatting.count(load.rate_per_node)} requests per second for each node."
     about = (
         f"{result.dataset.title}: {result.dataset.rows:,} articles at the start. A set is {load.requests_per_thread} requests of each "
-        f"thread, with {_number(load.threads_per_node, 'thread')} for each node; {_number(load.executions, 'set')} "
+        f"thread, with {counted(load.threads_per_node, 'thread')} for each node; {counted(load.executions, 'set')} "
         f"{'make' if load.executions != 1 else 'makes'} a measurement. {loop} {summary.created.date()}."
     )
     facts = [
@@ -128,12 +129,8 @@ def _transition(transition: Transition) -> Section:
     blocks.append(Facts(_costs(transition)))
     if transition.servers:
         blocks.append(_served(transition.servers))
-    cluster = f"Cluster of {_number(transition.nodes, 'node')}"
+    cluster = f"Cluster of {counted(transition.nodes, 'node')}"
     return Section(name, f"{transition.number}. {cluster}: {transition.change.title}", blocks)
-
-
-def _number(count: int, what: str) -> str:
-    return f"{count} {what}{'s' if count != 1 else ''}"
 
 
 def _stability(stability: Stabilisation) -> Table:

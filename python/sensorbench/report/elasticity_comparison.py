@@ -29,6 +29,7 @@ from sensorbench.results.summary.elasticity import (
 )
 from sensorbench.results.summary.envelope import Caveat
 from sensorbench.results.summary.published import formula, printed_by_figure
+from sensorbench.wording import counted
 
 # Figures: their words, and what kind of values they are.
 FIGURES = {
@@ -97,7 +98,7 @@ def _growth(summary: ElasticityComparisonSummary) -> list[Section]:
             _chart(f"{name}-area-a", elasticity_curves.area_a(same, colours), "Area A: set times above the ramp"),
             _chart(f"{name}-area-b", elasticity_curves.area_b(same, colours), "Area B: deviations"),
         ]
-        sections.append(Section(name, f"Cluster of {nodes} node{'s' if nodes != 1 else ''}: {title}", [Grid(curves)]))
+        sections.append(Section(name, f"Cluster of {counted(nodes, 'node')}: {title}", [Grid(curves)]))
     return sections
 
 
@@ -265,7 +266,7 @@ def _warnings(caveats: Sequence[Caveat]) -> Details | None:
     if not caveats:
         return None
     lines = [f"{formatting.variant(caveat.variant)}: {caveat.text} {caveat.action}" for caveat in caveats]
-    return Details(f"{len(caveats)} warning{'s' if len(caveats) != 1 else ''}", [Items(lines)])
+    return Details(counted(len(caveats), "warning"), [Items(lines)])
 
 
 def _figures(summary: ElasticityComparisonSummary) -> Table:

@@ -17,6 +17,7 @@ from sensorbench.results.summary.claims import MeasuredFigure, verdict_counts
 from sensorbench.results.summary.comparison import ShownEffect
 from sensorbench.results.summary.factors import FactorCell, FactorPartFigures, FactorsFigures, FactorsSummary, LevelFigures
 from sensorbench.results.summary.published import formula, printed_by_figure
+from sensorbench.wording import counted
 
 DEFAULT = "default"
 OBJECTIVE = "p99_of_offered_s"
@@ -82,8 +83,8 @@ def _rounds(result: FactorsFigures) -> str:
     """How many rounds were made, and how many were planned if there are fewer."""
     made = max((outcome.round for cell in result.cells for outcome in cell.measurements), default=0)
     if made >= result.rounds:
-        return formatting.counted(result.rounds, "round")
-    return f"{made} of {'up to ' if result.looks else ''}{formatting.counted(result.rounds, 'round')}"
+        return counted(result.rounds, "round")
+    return f"{made} of {'up to ' if result.looks else ''}{counted(result.rounds, 'round')}"
 
 
 def _draft(result: FactorsFigures) -> str:

@@ -57,11 +57,6 @@ def count(number: float | None) -> str:
     return f"{number:,.0f}" if abs(number) >= 100 else significant(number)
 
 
-def counted(number: int, noun: str) -> str:
-    """A number with a noun that ends in s where there are several: 1 node, 3 nodes."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
 def times(factor: float | None) -> str:
     """A factor: 5.1 ×."""
     return "–" if factor is None or not math.isfinite(factor) else f"{significant(factor, 2 if 2 <= factor < 100 else 3)} ×"

@@ -10,6 +10,7 @@ import altair as alt
 from sensorbench.report import charts, formatting
 from sensorbench.results.history_entries import DoctorFigures, HistoryChange, HistorySeries, Unit, VersionChange
 from sensorbench.results.page import Block, Chart, ChartSpec, Columns, Line, Page, Section, Table, Text, ValueKind
+from sensorbench.wording import counted
 
 _KINDS: dict[Unit, ValueKind] = {"s": "duration_s", "per s": "rate", "bytes": "bytes", "share": "number"}
 _HOW = (
@@ -122,7 +123,7 @@ def _answer(series: Sequence[HistorySeries]) -> str:
     worse = sum(change.is_worse for each in series for change in each.changes)
     better = sum(not change.is_worse for each in series for change in each.changes)
     results = {point.result for each in series for point in each.points}
-    return f"{len(results)} results in {len(series)} series: {worse} changes for the worse, {better} for the better."
+    return f"{counted(len(results), 'result')} in {len(series)} series: {counted(worse, 'change')} for the worse, {better} for the better."
 
 
 def _section(series: HistorySeries, number: int) -> Section:

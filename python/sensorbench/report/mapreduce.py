@@ -25,6 +25,7 @@ from sensorbench.results.page import (
     Text,
 )
 from sensorbench.results.summary.mapreduce import JobFigures, MapReduceFigures, MapReduceSummary, SpeedUp, WordFigures
+from sensorbench.wording import counted
 
 # The parts of the set-up: their words, in the order in which they come.
 SETUP_PARTS = {
@@ -75,8 +76,8 @@ def _by(job: JobFigures) -> str:
     """What carried out a cell: workers of Spark, on as many nodes of the database or on another number of them."""
     if job.workers is None:
         return "native job"
-    workers, nodes = formatting.counted(job.workers, "worker"), job.nodes
-    return workers if nodes is None else f"{workers}, {formatting.counted(nodes, 'node')}"
+    workers, nodes = counted(job.workers, "worker"), job.nodes
+    return workers if nodes is None else f"{workers}, {counted(nodes, 'node')}"
 
 
 def _times_section(result: MapReduceFigures, on_spark: Sequence[JobFigures]) -> Section:

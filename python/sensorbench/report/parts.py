@@ -8,6 +8,7 @@ from sensorbench.results.described import Environment
 from sensorbench.results.manifest import Status
 from sensorbench.results.page import Block, Code, Columns, Line, Piece, Section, Table, Text
 from sensorbench.results.summary.envelope import Caveat, OperationErrors, Summary
+from sensorbench.wording import counted
 
 
 def muted(line: Line) -> Piece:
@@ -66,7 +67,7 @@ def servers(environment: Environment, when: str = "") -> list[tuple[str, str]]:
     return [
         (
             name,
-            f"{server['database']} {server['version']}, {server['nodes']} node{'s' if server['nodes'] != 1 else ''}{when}"
+            f"{server['database']} {server['version']}, {counted(server['nodes'], 'node')}{when}"
             + (f", on {', '.join(hosts)}" if (hosts := server.get("hosts")) else "")
             + "".join(f", {key}={value}" for key, value in server["settings"].items()),
         )

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from sensorbench.report import formatting, parts
 from sensorbench.results.page import Block, Columns, Details, Heading, Items, Line, Piece, Section, Table, Text
 from sensorbench.results.summary.published import PublishedCell, PublishedTable
+from sensorbench.wording import counted
 
 _HOW_TO_READ = (
     "Each cell has the printed value, then what was measured here in its place, then measured over printed, with its 95% interval where "
@@ -49,7 +50,7 @@ def _blocks(table: PublishedTable) -> list[Block]:
     reasons = _reasons(table.cells)
     listed: list[Block] = [Items(reasons, "note")] if reasons else []
     if len(reasons) > _MAX_REASONS:
-        listed = [Details(f"{len(reasons)} reasons and notes", listed)]
+        listed = [Details(counted(len(reasons), "reason or note", "reasons and notes"), listed)]
     return [Heading(table.title), Table(columns, rows, "numbers published"), *listed]
 
 
@@ -147,4 +148,4 @@ def _listed(tables: Sequence[PublishedTable]) -> Details | None:
         ]
         for table, cell in cells
     ]
-    return Details(f"{_NOT_MEASURED}: {len(cells)} values", [Table(columns, rows)])
+    return Details(f"{_NOT_MEASURED}: {counted(len(cells), 'value')}", [Table(columns, rows)])

@@ -14,6 +14,7 @@ from sensorbench.results.manifest import MEASURE
 from sensorbench.results.page import Block, Chart, ChartSpec, Columns, Heading, Line, Piece, Section, Table, Text
 from sensorbench.results.retention import EXPIRE, ROLLUP, RetentionEvent, read_retention
 from sensorbench.results.summary.comparison import ComparisonSummary
+from sensorbench.wording import counted
 
 
 class SizeRow(NamedTuple):
@@ -155,7 +156,7 @@ def _notes(summary: ComparisonSummary) -> list[Text]:
     for variant, of in summary.result.retention.items():
         notes += [
             Text(
-                f"{formatting.variant(variant)}: {formatting.counted(actions.failed, f'{actions.kind} action')} failed: {actions.first_error}",
+                f"{formatting.variant(variant)}: {counted(actions.failed, f'{actions.kind} action')} failed: {actions.first_error}",
                 "bad",
             )
             for actions in of.actions

@@ -14,6 +14,7 @@ from sensorbench.report.sections import own_sections
 from sensorbench.results.page import Chart, ChartSpec, Columns, Grid, Line, Page, Piece, Section, Table, Text
 from sensorbench.results.summary.claims import VerdictOf
 from sensorbench.results.summary.series import SeriesFigures, SeriesPart, SeriesSummary
+from sensorbench.wording import counted
 
 # What grows: the time to load, the size, and the latency of each question.
 _AXES = {
@@ -53,7 +54,7 @@ def series_page(summary: SeriesSummary) -> Page:
 def _warnings(name: str, part: SeriesPart) -> Text:
     """How many warnings a part has, and of which kinds."""
     count, kinds = len(part.warnings), ", ".join(dict.fromkeys(part.warnings))
-    line: Line = [f"{count} warning{'s' if count > 1 else ''} in ", _link(name, part), f": {kinds}."]
+    line: Line = [f"{counted(count, 'warning')} in ", _link(name, part), f": {kinds}."]
     return Text(line, "banner")
 
 

@@ -20,6 +20,7 @@ from sensorbench.results.summary.claims import JudgedClaim
 from sensorbench.results.summary.comparison import ComparisonSummary, RankedVariant
 from sensorbench.results.summary.envelope import Summary
 from sensorbench.results.summary.stress import StressSummary
+from sensorbench.wording import counted
 
 # At which shares of the operations a latency curve has its points.
 CURVE_SHARES = (0.0, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999, 0.9995, 0.9999)
@@ -255,7 +256,7 @@ def machine_of(summary: Summary[Any]) -> str:
     environment = summary.environment
     memory = environment.get("memory_bytes")
     cpus, of_client = environment.get("processors"), environment.get("processors_allowed")
-    shown = formatting.counted(cpus, "CPU") if cpus else ""
+    shown = counted(cpus, "CPU") if cpus else ""
     # A client that is kept to some of them leaves the others to servers.
     if cpus and of_client and of_client < cpus:
         shown += f" (client on {of_client})"

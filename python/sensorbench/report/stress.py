@@ -12,6 +12,7 @@ from sensorbench.results.page import Chart, ChartSpec, Columns, Facts, Grid, Lin
 from sensorbench.results.quantities import QUANTITIES
 from sensorbench.results.stress import StressResult
 from sensorbench.results.summary.stress import ServerFigures, StressFigures, StressStep, StressSummary
+from sensorbench.wording import counted
 
 _QUANTILES = {"median": "p50", "p99": "p99", "p999": "p99.9"}
 
@@ -23,9 +24,7 @@ def stress_page(summary: StressSummary, result: StressResult) -> Page:
     choice = f"Choice: {workload['choice']}. " if workload["choice"] else ""
     generators = workload.get("generators", 1)
     shared = f"{generators} load generators with " if generators > 1 else ""
-    client = (
-        f"{shared}{workload['threads']} threads, time-out {formatting.duration(workload['timeout_s'])}, seed {workload['seed']}"
-    )
+    client = f"{shared}{counted(workload['threads'], 'thread')}, time-out {formatting.duration(workload['timeout_s'])}, seed {workload['seed']}"
     return Page(
         kind="stress",
         title=summary.title,

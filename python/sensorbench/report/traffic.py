@@ -9,6 +9,7 @@ import altair as alt
 from sensorbench.report import charts, formatting
 from sensorbench.results.page import Chart, ChartSpec, Facts, Line, Page, Piece, Section, Table, Text
 from sensorbench.results.traffic import Quantiles, TemplateFigures, TrafficDescription
+from sensorbench.wording import counted
 
 _LONGEST = 110
 _SHOWN_TEMPLATES = 100
@@ -119,7 +120,7 @@ def _answer(description: TrafficDescription) -> str:
     rate = description.statements / description.length_s if description.length_s else None
     per_second = f", {formatting.count(rate)} per second on average" if rate else ""
     return (
-        f"{formatting.counted(description.statements, 'statement')} of {formatting.counted(len(description.templates), 'template')}"
+        f"{counted(description.statements, 'statement')} of {counted(len(description.templates), 'template')}"
         f"{per_second}: {formatting.percent(mix['read'])} reads, {formatting.percent(mix['write'])} writes."
     )
 

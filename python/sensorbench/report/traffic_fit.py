@@ -9,6 +9,7 @@ from sensorbench.report import charts, formatting
 from sensorbench.report.traffic import shortened
 from sensorbench.results.page import Block, Chart, ChartSpec, Facts, Line, Page, Piece, Section, Table, Text
 from sensorbench.results.traffic_fit import Check, Compared, FittedSource, TrafficFit
+from sensorbench.wording import counted
 
 _SHOWN = 200
 _FITTED, _RECORDED = "what the experiment sends", "second half of the trace"
@@ -78,10 +79,10 @@ def holdout_answer(fit: TrafficFit) -> str:
 def fit_facts(fit: TrafficFit) -> list[tuple[str, str]]:
     """What is said of a fit as a whole: name and text."""
     schedule = fit.schedule
-    steps = formatting.counted(len(schedule.steps), "step")
+    steps = counted(len(schedule.steps), "step")
     rate = schedule.operations / schedule.length_s * fit.scale_rate
     return [
-        ("trace", f"{formatting.counted(fit.statements, 'statement')} in {formatting.duration(fit.length_s)}"),
+        ("trace", f"{counted(fit.statements, 'statement')} in {formatting.duration(fit.length_s)}"),
         ("operations", f"{len(fit.operations)}, {formatting.percent(1 - fit.share_left_out)} of the statements"),
         (
             "schedule",
@@ -96,7 +97,7 @@ def _not_fitted(fit: TrafficFit) -> str:
     """What the recorded sessions had that the experiment has not."""
     had = fit.not_fitted
     transactions = (
-        f"{formatting.counted(had.transactions, 'transaction')} with {formatting.percent(had.in_transactions)} of the statements"
+        f"{counted(had.transactions, 'transaction')} with {formatting.percent(had.in_transactions)} of the statements"
         if had.transactions
         else "no transactions"
     )
@@ -107,7 +108,7 @@ def _not_fitted(fit: TrafficFit) -> str:
         else "no session with two statements"
     )
     return (
-        f"{formatting.counted(had.sessions, 'recorded session')} had {transactions} and {thinking}; the experiment is an open loop that sends each "
+        f"{counted(had.sessions, 'recorded session')} had {transactions} and {thinking}; the experiment is an open loop that sends each "
         "statement by itself. `sensorbench traffic replay` keeps sessions, transactions and think times"
     )
 

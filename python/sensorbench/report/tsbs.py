@@ -7,6 +7,7 @@ from sensorbench.results.planned import PlannedTsbs
 from sensorbench.results.summary.comparison import LoadFigures
 from sensorbench.results.summary.tsbs import TsbsQueries, TsbsSummary
 from sensorbench.results.tsbs import TsbsResult
+from sensorbench.wording import counted
 
 _LATENCIES = {"min": "min", "median": "p50", "mean": "mean", "p95": "p95", "p99": "p99", "max": "max"}
 _OUTCOMES = {"ok": "ok", "error": "failed", "timeout": "timed out"}
@@ -58,7 +59,7 @@ def _about(summary: TsbsSummary) -> str:
         f"Use case {plan.use_case}, scale {plan.scale:,}, {plan.timestamp_start:%Y-%m-%d %H:%M} to {plan.timestamp_end:%Y-%m-%d %H:%M} UTC every "
         f"{plan.log_interval_s:g} s: {plan.rows:,} rows, {plan.metrics:,} values. Seed {plan.seed}"
     )
-    workers = formatting.counted(plan.workers, "worker")
+    workers = counted(plan.workers, "worker")
     if plan.phase == "load":
         return f"{data}. Loaded by {workers} in batches of up to {plan.batch_size:,} rows"
     pace = f", {formatting.count(plan.max_rps)} queries per second" if plan.max_rps else ""

@@ -8,6 +8,7 @@ from sensorbench.results.manifest import GeneratorTotals, PhaseFigures, RunTotal
 from sensorbench.results.summary.comparison import ClientHealth, HiddenWait
 from sensorbench.results.summary.envelope import Caveat, Caveats, errors_of
 from sensorbench.results.summary.generators import GeneratorFigures
+from sensorbench.wording import counted
 
 # Above this share of the driver's no-op ceiling, the client is what is measured.
 CLIENT_BOUND_SHARE = 0.5
@@ -214,14 +215,14 @@ def warn_of_client(caveats: Caveats, facts: ClientHealth, variant: str = "") -> 
     if facts.errors:
         caveats.add(
             "errors",
-            f"{facts.errors:,} operations failed; the first: {facts.error_kinds[0].first_message}",
+            f"{counted(facts.errors, 'operation')} failed; the first: {facts.error_kinds[0].first_message}",
             "Fix the cause; figures are of the other operations only.",
             variant,
         )
     if facts.timeouts:
         caveats.add(
             "timeouts",
-            f"{facts.timeouts:,} operations timed out; they count at their limit.",
+            f"{counted(facts.timeouts, 'operation')} timed out, and counted at the limit.",
             "Raise timeout if the answers matter, or lower the load.",
             variant,
         )

@@ -37,6 +37,7 @@ from sensorbench.runner.waiting import wait_for
 from sensorbench.runner.write_batches import WriteBatches
 from sensorbench.schemas.engine_types import DriverSchema
 from sensorbench.schemas.recommended_batches import recommended_for
+from sensorbench.wording import counted
 
 _log = logging.getLogger(__name__)
 
@@ -237,17 +238,17 @@ def load_variant(
         settle_tool(variant, target, lambda: guard.check(rows))
         target.settle()
         settle_s = time.monotonic() - start_s
-        counted = _counted(variant, target, tables)
+        held = _counted(variant, target, tables)
         target.set_fingerprint(noted(fingerprint, "settled"))
         size = known_size(target)
         snapshot = _snapshot(variant, target, before) if before else None
-        lost = f", {rows - counted:,} of them lost" if counted < rows else ""
-        task.end(f"{rows:,} rows in {load_s:.1f} s{lost}, settled after {settle_s:.1f} s more, {_described_size(size)}")
-    there = readings if counted == rows else round(readings * counted / rows)
+        lost = f", {rows - held:,} of them lost" if held < rows else ""
+        task.end(f"{counted(rows, 'row')} in {load_s:.1f} s{lost}, settled after {settle_s:.1f} s more, {_described_size(size)}")
+    there = readings if held == rows else round(readings * held / rows)
     report: LoadReport = {
         "variant": variant.id,
         "tables": went.tables,
-        "rows": counted,
+        "rows": held,
         "readings": there,
         "load_s": load_s,
         "settle_s": settle_s,
@@ -260,7 +261,7 @@ def load_variant(
     }
     if went.loader is not None:
         report["loader"] = went.loader
-    if counted < rows:
+    if held < rows:
         report["rows_sent"] = rows
     if snapshot:
         report["snapshot"] = snapshot
@@ -361,10 +362,10 @@ def _counted(variant: Variant, target: Target, tables: list[PreparedTable]) -> i
         missing[table.table].update(table.missing)
     there = 0
     for name, rows in went_in.items():
-        counted = target.count(name, missing[name])
-        if counted != rows and not (variant.may_lose_rows and counted < rows):
-            raise FailedError(f"{variant.id}: {rows:,} rows went into {name}, but {counted:,} are there")
-        there += counted
+        held = target.count(name, missing[name])
+        if held != rows and not (variant.may_lose_rows and held < rows):
+            raise FailedError(f"{variant.id}: {rows:,} rows went into {name}, but {held:,} are there")
+        there += held
     return there
 
 

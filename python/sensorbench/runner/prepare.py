@@ -29,6 +29,7 @@ from sensorbench.schemas import Schema
 from sensorbench.schemas.arrow_types import arrow_schema
 from sensorbench.schemas.schema import LoadQuery
 from sensorbench.schemas.types import ValueType, canonical_columns
+from sensorbench.wording import counted
 
 FORMAT = 3
 ROWS_A_BATCH = 65_536
@@ -92,12 +93,12 @@ def prepare_tables(
         with reporter.task(name, total=float(len(new))) as task:
             for place, (file, load_query) in enumerate(new.items()):
                 prepare(file, _part_of(task, place, load_query.name))
-            task.end(f"{len(new)} tables in {time.monotonic() - start_s:.1f} s")
+            task.end(f"{counted(len(new), 'table')} in {time.monotonic() - start_s:.1f} s")
     else:
         for file, load_query in new.items():
             with reporter.task(f"{name} {load_query.name}", total=1.0) as task:
                 table = prepare(file, task.advance_to)
-                task.end(f"{table.rows:,} rows in {table.prepare_s:.1f} s")
+                task.end(f"{counted(table.rows, 'row')} in {table.prepare_s:.1f} s")
     return [_prepared(load_query.table, file) for load_query, file in files]
 
 

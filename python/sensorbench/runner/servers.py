@@ -16,6 +16,7 @@ from sensorbench.results.described import DescribedServer
 from sensorbench.runner.memory import min_available
 from sensorbench.runner.user_cluster.cluster import UserCluster
 from sensorbench.runner.variants import TargetSpec, Variant
+from sensorbench.wording import counted
 
 
 @dataclass(frozen=True)
@@ -118,7 +119,7 @@ def _configured(target: TargetSpec, cluster: UserCluster, reporter: ProgressRepo
     """A cluster of the user's with a target's settings. Whoever took it puts it back."""
     with reporter.task(f"setting and restarting {cluster.path.name}") as task:
         cluster.configure(dict(target.server_settings))
-        task.end(f"{len(cluster.nodes)} nodes")
+        task.end(counted(len(cluster.nodes), "node"))
     return cluster
 
 

@@ -14,6 +14,7 @@ from sensorbench.dataset.generated import Generated, PartsFile, WriteFiles, Writ
 from sensorbench.errors import FailedError, UsageError
 from sensorbench.progress import ProgressReporter, Task
 from sensorbench.spark.session import Application, Master, driver
+from sensorbench.wording import counted
 
 if TYPE_CHECKING:
     from pyspark import RDD
@@ -59,14 +60,14 @@ def _write_files(
     _check_workers(application, folder)
     if partitions is not None and partitions > len(files):
         idle = partitions - len(files)
-        reporter.say(f"{generated.relation}: {len(files)} files; {idle} of {partitions} partitions have nothing to do")
+        reporter.say(f"{generated.relation}: {counted(len(files), 'file')}; {idle} of {partitions} partitions have nothing to do")
     with reporter.task(f"generating {generated.relation}", total=len(files)) as task:
         tasks = context.parallelize(files, partitions or min(len(files), _PARTITIONS_A_CORE * context.defaultParallelism))
         written = _collected(
             tasks.mapPartitions(partial(_write_partition, generated, folder)), lambda: _report_files(task, folder, files)
         )
         rows = sum(item.rows for item in written)
-        task.end(f"{rows:,} rows in {len(files)} files, by {tasks.getNumPartitions()} partitions")
+        task.end(f"{counted(rows, 'row')} in {counted(len(files), 'file')}, by {counted(tasks.getNumPartitions(), 'partition')}")
     _check_all_are_there(folder, files)
     return written
 

@@ -52,6 +52,7 @@ from sensorbench.schemas import Operation, Operations, Schema
 from sensorbench.schemas.arrow_types import canonical_table
 from sensorbench.schemas.explains import Explain, explain_of
 from sensorbench.verification import keep_history
+from sensorbench.wording import counted
 
 
 def query_plans(
@@ -389,4 +390,4 @@ def _outcome(phase: PhaseFigures) -> str:
     ok, bad = sum(count["ok"] for count in counts), sum(count["error"] + count["timeout"] for count in counts)
     duration_s = ((phase.end_ns or 0) - (phase.start_ns or 0)) / 1e9
     failed = f", {bad:,} failed or timed out" if bad else ""
-    return f"{ok:,} operations in {duration_s:.1f} s{failed}"
+    return f"{counted(ok, 'operation')} in {duration_s:.1f} s{failed}"

@@ -48,6 +48,7 @@ from sensorbench.results.summary.envelope import Caveat, Caveats, envelope, erro
 from sensorbench.results.summary.guarantees import RegisterGuarantees
 from sensorbench.results.summary.stress import OperationCounts
 from sensorbench.verification import register_guarantees
+from sensorbench.wording import counted
 
 # How limits of memory that are kept say so.
 _KEPT_BY = "cgroup"
@@ -154,11 +155,11 @@ def _all_sets(run: RunResult, log: pa.Table) -> Sets:
 
 def _ended(log: pa.Table, begun_at_s: float) -> EndedPerSecond:
     ends_s = log["end_ns"].to_numpy() / 1e9
-    counted = windows(ends_s, pc.equal(log["outcome"], "ok").to_numpy(), begun_at_s, float(ends_s.max()))
+    ended = windows(ends_s, pc.equal(log["outcome"], "ok").to_numpy(), begun_at_s, float(ends_s.max()))
     return EndedPerSecond(
         begun_at_s=begun_at_s,
-        **{name: getattr(counted, name).astype(np.int64).tolist() for name in ("before", "ok", "failed")},
-        last_failed_s=counted.last_failed_s,
+        **{name: getattr(ended, name).astype(np.int64).tolist() for name in ("before", "ok", "failed")},
+        last_failed_s=ended.last_failed_s,
     )
 
 
@@ -351,7 +352,7 @@ def _add_caveats(caveats: Caveats, change: Transition) -> None:
         action = "Raise --at-most, or --before, so that the level is better known."
         caveats.add("not-stable", f"{about}: no rule found the cluster stable again.", action)
     if by_band and by_band.score and by_band.score.sets_between < MIN_SETS:
-        text = f"{about}: {by_band.score.sets_between} measurements between the change and stability."
+        text = f"{about}: {counted(by_band.score.sets_between, 'measurement')} between the change and stability."
         caveats.add("few-sets", text, "Make sets shorter by --requests or --executions.")
     if change.guarantees and change.guarantees.broken:
         broken = ", ".join(change.guarantees.broken).replace("_", " ")

@@ -28,6 +28,7 @@ from sensorbench.results.summary.factors import (
     LevelFigures,
     LoadCurves,
 )
+from sensorbench.wording import counted
 
 OF_FILLED = (
     "per_s",
@@ -196,7 +197,9 @@ def _warnings(result: FactorsResult) -> list[Caveat]:
     failed = [measurement for measurement in measured if measurement.outcome == "failed"]
     if failed:
         caveats.add(
-            "failed", f"{len(failed)} measurements failed; the first ({failed[0].cell}): {failed[0].reason}", "They are left out."
+            "failed",
+            f"{counted(len(failed), 'measurement')} failed; the first ({failed[0].cell}): {failed[0].reason}",
+            "They are left out.",
         )
     steps = [step for measurement in measured for step in measurement.steps]
     bound = [step.client_bound for step in steps if step.client_bound]

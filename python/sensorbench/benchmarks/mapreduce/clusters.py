@@ -19,6 +19,7 @@ from sensorbench.runner import Servers, TargetSpec, Variant, check_memory, runni
 from sensorbench.spark import hdfs
 from sensorbench.spark.connector import FILES, connector_of
 from sensorbench.spark.session import Master, lab_master
+from sensorbench.wording import counted
 
 PARTS, BYTES = "data_parts", "table_bytes"
 
@@ -145,7 +146,7 @@ def _is_local(target: TargetSpec) -> bool:
 def _start_hdfs(stack: ExitStack, nodes: int, progress: ProgressReporter) -> lab.Instance:
     with progress.task(f"starting {Hdfs.name}") as task:
         instance = stack.enter_context(lab.borrowed(lab.ServerSpec(Hdfs.name, nodes=nodes, stays=False)))
-        task.end(f"{instance.version}, {len(instance.nodes)} data node{'s' if len(instance.nodes) > 1 else ''}")
+        task.end(f"{instance.version}, {counted(len(instance.nodes), 'data node')}")
     return instance
 
 
@@ -170,7 +171,7 @@ def _start_spark(
     with progress.task(f"starting {Spark.name}{place}") as task:
         wanted = lab.ServerSpec(Spark.name, nodes=workers, settings=_resources(spec), stays=False, beside=beside)
         instance = stack.enter_context(lab.borrowed(wanted))
-        task.end(f"{instance.version}, {len(instance.nodes)} worker{'s' if len(instance.nodes) > 1 else ''}")
+        task.end(f"{instance.version}, {counted(len(instance.nodes), 'worker')}")
     return instance
 
 
@@ -245,7 +246,7 @@ def _grown(
     """Gives one system this many nodes. `fill` has the data go where they belong, is called with how many nodes have joined, and says what each then holds."""
     name = servers.instances[server].name
     begun_s, missing = time.monotonic(), nodes - len(servers.instances[server].nodes)
-    with progress.task(f"{system}: {nodes} node{'s' if nodes > 1 else ''}") as task:
+    with progress.task(f"{system}: {counted(nodes, 'node')}") as task:
         _add_nodes(name, nodes)
         servers.instances[server] = lab.find_instance(name)
         shares = fill(servers.instances[server], missing)

@@ -5,6 +5,7 @@ from pathlib import Path
 from sensorbench.benchmarks.mapreduce.spec import MapReduceSpec
 from sensorbench.results.estimate import Estimate, PartEstimate, VariantEstimate
 from sensorbench.runner import arithmetic_estimate, place_of
+from sensorbench.wording import counted
 
 # What an execution takes over few articles, with one to three nodes on a machine with two CPUs (bundle `mapreduce`): half of it is starting an
 # application and its executors.
@@ -41,7 +42,6 @@ def estimate_mapreduce(title: str, spec: MapReduceSpec, scale: float, out: Path)
 
 
 def _size(spec: MapReduceSpec, workers: int) -> str:
-    plural = "s" if workers > 1 else ""
     if spec.grows:
-        return f"with {workers} node{plural} of each database that can grow, and as many workers of Spark"
-    return f"with {workers} worker{plural}"
+        return f"with {counted(workers, 'node')} of each database that can grow, and as many workers of Spark"
+    return f"with {counted(workers, 'worker')}"

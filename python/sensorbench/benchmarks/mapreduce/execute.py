@@ -15,6 +15,7 @@ from sensorbench.interrupts import count
 from sensorbench.results.mapreduce import CompleteExecution, Execution, FailedExecution, JobRecord, WordRecord
 from sensorbench.spark.inverted_index import InvertedIndex, JobFigures
 from sensorbench.spark.session import Driver, first_line
+from sensorbench.wording import counted
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class Job:
     @property
     def phase(self) -> str:
         """Who carries it out: this many workers, or the database itself."""
-        return NATIVE if self.workers is None else f"{self.workers} worker{'s' if self.workers > 1 else ''}"
+        return NATIVE if self.workers is None else counted(self.workers, "worker")
 
 
 def execute(spec: MapReduceSpec, job: Job, number: int, driver: Driver, jars: Sequence[Path]) -> Execution:

@@ -39,6 +39,7 @@ from sensorbench.runner import DATA_FOLDER, LiveJobs, Servers, Variant, check_na
 from sensorbench.spark.connector import FILES
 from sensorbench.spark.inverted_index import ARTICLES_A_PART, tally_jar
 from sensorbench.spark.session import Driver, Master, driver, find_master, require_pyspark
+from sensorbench.wording import counted
 
 LOG_FILE = "spark-driver.log"
 
@@ -240,7 +241,7 @@ def _execute_stages(plan: MapReducePlan, loaded: LoadedArticles, context: RunCon
     ):
         for workers, turns in plan.stages_left:
             if plan.spec.grows:
-                live.happened(f"databases get {workers[0]} node{'s' if workers[0] > 1 else ''}")
+                live.happened(f"databases get {counted(workers[0], 'node')}")
                 _grow(plan, loaded, context, workers[0])
                 systems = _systems(plan, context)
             for turn in turns:

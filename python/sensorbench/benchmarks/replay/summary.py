@@ -10,6 +10,7 @@ from sensorbench.results.summary.comparison import ClientHealth
 from sensorbench.results.summary.envelope import Caveats, envelope
 from sensorbench.results.summary.replay import Percentiles, ReplayCounts, ReplayedTemplate, ReplayFigures, ReplaySummary
 from sensorbench.runner import health_of_client, warn_of_client
+from sensorbench.wording import counted
 
 # Where a larger share of the statements started late (by LATE_S or more), the recorded pace was not kept.
 LATE_S, LATE_SHARE = 1e-3, 0.01
@@ -110,8 +111,7 @@ def _warn(
     if counts.unknown:
         caveats.add(
             "unknown",
-            f"It is unknown whether the server executed {counts.unknown:,} statements: they timed out, were cancelled, or lost "
-            "their connection.",
+            f"It is unknown whether the server executed {counted(counts.unknown, 'statement')}. Reasons: a timeout, a cancellation or a lost connection.",
             "Look at the server's log where they were writes.",
         )
     if result.compared is not None:
@@ -120,7 +120,7 @@ def _warn(
         if new:
             caveats.add(
                 "new-errors",
-                f"{new:,} statements failed that had succeeded when they were recorded.",
+                f"{counted(new, 'statement')} failed that had succeeded when they were recorded.",
                 "See the errors; the data at the target may be others than those of the trace.",
             )
         if _answers_equal(result) is False:
@@ -132,7 +132,7 @@ def _warn(
         if differ:
             caveats.add(
                 "rows-differ",
-                f"{differ:,} statements returned or changed another number of rows than when they were recorded.",
+                f"{counted(differ, 'statement')} returned or changed another number of rows than when they were recorded.",
                 "Restore the data of the trace at the target before the replay.",
             )
 

@@ -14,6 +14,7 @@ from sensorbench.results.summary.stress import (
     StressSummary,
 )
 from sensorbench.runner import generator_figures, warn_of_generators
+from sensorbench.wording import counted
 
 
 def summarise_stress(result: StressResult) -> StressSummary:
@@ -76,7 +77,9 @@ def _warnings(embedded: bool, steps: list[StressStep], found: StressCapacity | N
     failed = sum(step.counts.error for step in steps)
     if failed:
         caveats.add(
-            "errors", f"{failed:,} operations failed.", "Fix the cause: an operation that fails at once makes room for others."
+            "errors",
+            f"{counted(failed, 'operation')} failed.",
+            "Fix the cause: an operation that fails at once makes room for others.",
         )
     if found and not found.is_confirmed:
         caveats.add(

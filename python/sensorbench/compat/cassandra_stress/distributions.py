@@ -11,6 +11,7 @@ from typing import Literal
 import numpy as np
 
 from sensorbench.compat.cassandra_stress.streams import Floats, Ints, Streams, units
+from sensorbench.wording import counted
 
 Kind = Literal["exp", "extreme", "qextreme", "gaussian", "uniform", "fixed", "seq"]
 
@@ -188,7 +189,7 @@ def _kind(name: str) -> Kind | None:
 def _made(kind: Kind, arguments: list[str]) -> Distribution:
     counts = {"extreme": (2,), "qextreme": (3,), "gaussian": (1, 2, 3)}
     if len(arguments) not in counts.get(kind, (1,)):
-        raise ValueError(f"{len(arguments)} arguments")
+        raise ValueError(counted(len(arguments), "argument"))
     if kind == "fixed":
         value = parse_number(arguments[0])
         return Distribution(kind, value, value)

@@ -8,6 +8,7 @@ from sensorbench.compat.tsbs.plan import USE_CASES, data_parameters, inexpressib
 from sensorbench.compat.tsbs.run import queries_of
 from sensorbench.results.estimate import Estimate, PartEstimate, VariantEstimate
 from sensorbench.runner import Variant, arithmetic_estimate, place_of
+from sensorbench.wording import counted
 
 
 def estimate_tsbs(options: TsbsLoadOptions | TsbsRunOptions, out: Path) -> Estimate:
@@ -23,7 +24,7 @@ def estimate_tsbs(options: TsbsLoadOptions | TsbsRunOptions, out: Path) -> Estim
     if rows < generated:
         data += f", of which about {rows:,} arrive"
     if isinstance(options, TsbsLoadOptions):
-        steps = [f"load by {options.workers} workers, batches of {options.batch_size:,} rows"]
+        steps = [f"load by {counted(options.workers, 'worker')}, batches of {counted(options.batch_size, 'row')}"]
         estimates = [_estimate(variant, rows, None) for variant in variants]
     else:
         queries = queries_of(options)

@@ -38,6 +38,7 @@ from sensorbench.runner import (
     running_servers,
 )
 from sensorbench.schemas import load_schema
+from sensorbench.wording import counted
 
 SCHEMA = "usertable"
 # What is noted at a target that has records: the names of their fields, under this key.
@@ -186,4 +187,4 @@ def _check_loaded(target: Target, plan: YcsbPlan) -> None:
 
 
 def _fields(names: list[str]) -> str:
-    return f"{len(names)} fields from {names[0]} on"
+    return f"{counted(len(names), 'field')} from {names[0]} on"

@@ -49,6 +49,7 @@ function duration(seconds) {
   const [unit, name] = [[1, "s"], [1e-3, "ms"], [1e-6, "µs"]].find(([unit]) => seconds >= unit * 0.9995) ?? [1e-9, "ns"];
   return `${significant(seconds / unit)} ${name}`;
 }
+const counted = (number, noun) => `${number} ${noun}${number === 1 ? "" : "s"}`;
 function size(bytes) {
   if (bytes === null || bytes === undefined) return "–";
   const [unit, name] = [[1e9, "GB"], [1e6, "MB"], [1e3, "kB"]].find(([unit]) => bytes >= unit) ?? [1, "B"];
@@ -175,7 +176,7 @@ function startPage(choices) {
   const shown = comparisons.filter((comparison) => comparison.variants.some((variant) => isShown(variant, comparison, choices)));
   const count = shown.reduce((sum, comparison) => sum + comparison.variants.filter((variant) => isShown(variant, comparison, choices)).length, 0);
   const last = bundles.map((bundle) => bundle.measured).sort().at(-1) ?? "–";
-  head("Results", `${count} variants in ${shown.length} comparisons, of ${bundles.length} bundles. Last measured ${last}; page made ${generated}.`);
+  head("Results", `${counted(count, "variant")} in ${counted(shown.length, "comparison")}, of ${counted(bundles.length, "bundle")}. Last measured ${last}; page made ${generated}.`);
   const byStudy = Object.groupBy ? Object.groupBy(bundles, (bundle) => bundle.study) : bundles.reduce((all, bundle) => { (all[bundle.study] ??= []).push(bundle); return all; }, {});
   const studies = el("nav", { class: "contents", "aria-label": "Studies" }, el("ul", {}, Object.keys(byStudy).sort().map((study) =>
     el("li", {}, el("a", { href: address(["study", study]) }, `${study} (${byStudy[study].length})`)))));

@@ -10,6 +10,7 @@ from sensorbench.claims import Figure, FigureEvidence, NotMeasuredError, RunValu
 from sensorbench.results.planned import WantedWord
 from sensorbench.results.summary.mapreduce import HoldsByReading, MapReduceSummary, PrintedGain
 from sensorbench.studies.published import PrintedRow
+from sensorbench.wording import counted
 
 # Servers of the paper, and its articles.
 MIN_NODES, MAX_NODES = 3, 8
@@ -106,7 +107,7 @@ class Evidence(FigureEvidence):
             times for (system, count, of), times in self.times.items() if (count, of) == (workers, word) and system in playing
         ]
         if len(of_systems) < MIN_SYSTEMS:
-            raise NotMeasuredError(f"needs {MIN_SYSTEMS} of {', '.join(self.titles.values())} with {workers} nodes")
+            raise NotMeasuredError(f"needs {MIN_SYSTEMS} of {', '.join(self.titles.values())} with {counted(workers, 'node')}")
         executions = min(len(times) for times in of_systems)
         logs = np.log([times[:executions] for times in of_systems])
         return RunValues(dict(enumerate(logs.std(axis=0, ddof=1))), f"spread {workers} {word}")

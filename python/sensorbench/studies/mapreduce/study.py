@@ -13,6 +13,7 @@ from sensorbench.results.summary.mapreduce import MapReduceSummary, PrintedFindi
 from sensorbench.results.summary.published import PublishedTable
 from sensorbench.studies.mapreduce.claims import Evidence, judged_as_printed, printed_gains
 from sensorbench.studies.published import Found, found_in, interval_in, measured_by, printed_rows, published_of
+from sensorbench.wording import counted
 
 FOLDER = Path(__file__).parent
 
@@ -72,7 +73,7 @@ class MapReduceStudy:
         return (
             found
             if found.why or found.value is not None
-            else Found(None, "not run", f"{system} was not executed with {workers} nodes")
+            else Found(None, "not run", f"{system} was not executed with {counted(workers, 'node')}")
         )
 
 

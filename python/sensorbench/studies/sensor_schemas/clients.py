@@ -16,6 +16,7 @@ from sensorbench.results.summary.envelope import Caveat
 from sensorbench.studies.pictures import CurvePoint, Curves
 from sensorbench.studies.sensor_schemas.claims import READ, WRITE, by_variants, rates
 from sensorbench.studies.study import Column, Section
+from sensorbench.wording import counted
 
 # The operation of each part that varies the clients.
 PARTS = {"clients_write": WRITE, "clients_read": READ}
@@ -163,4 +164,4 @@ def _curves(levels: Sequence[_Level]) -> list[Curves]:
 
 
 def _clients(level: _Level) -> str:
-    return f"{level.clients} client{'s' if level.clients > 1 else ''}"
+    return counted(level.clients, "client")

@@ -28,6 +28,7 @@ from sensorbench.traffic.fit.holdout import SentOperations, check_fit, rates_of
 from sensorbench.traffic.fit.operations import MadeOperations, make_operations
 from sensorbench.traffic.fit.schedule import Arrivals, finest_window_s, fit_schedule
 from sensorbench.traffic.fit.statements import dialect_of
+from sensorbench.wording import counted
 
 FIT_FILE = "fit.json"
 DEFAULT_COVERAGE = 0.98
@@ -80,7 +81,7 @@ def fit_trace(trace: Path, out: Path, options: FitOptions = FitOptions(), report
                 reasons = "; ".join(dict.fromkeys(f"{part.what}: {part.reason}" for part in made.left_out[:3]))
                 raise UsageError(f"{trace}: no operation can be made of it ({reasons})")
             schedule = _schedule(halves, made)
-            task.end(f"{len(made.operations)} operations")
+            task.end(counted(len(made.operations), "operation"))
         operations = operations_of(made, tables)
         known = databases().get(halves.trace.database)
         schema = recorded_schema(made, tables, halves.trace.database, known.dialect if known else halves.trace.database)
