@@ -7,6 +7,9 @@ use sensorbench_dataset::{Column, ColumnError, Value, ValueRef};
 
 use crate::EngineError;
 
+/// A column of more bytes than this does not stay in a processor's nearest caches, beside all else that a run touches.
+const NEAR_BYTES: usize = 64 << 10;
+
 /// Candidate rows that parameters are taken from. Its clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct ParameterTable {
@@ -70,6 +73,21 @@ impl ParameterTable {
     pub(crate) fn value(&self, column: usize, row: usize) -> Value {
         self.columns[column].value(row)
     }
+
+    /// Whether the processor has to wait for the values of a column, unless they are prefetched.
+    pub(crate) fn is_far(&self, column: usize) -> bool {
+        self.columns.get(column).is_some_and(|candidates| candidates.bytes() > NEAR_BYTES)
+    }
+
+    /// Has the processor fetch a value that will be taken soon.
+    #[inline]
+    pub(crate) fn prefetch(&self, column: usize, row: usize) {
+        match &self.columns[column] {
+            Candidates::Integers(values) | Candidates::Timestamps(values) => prefetch(values.get(row)),
+            Candidates::Doubles(values) => prefetch(values.get(row)),
+            Candidates::Values(values) => prefetch(values.get(row)),
+        }
+    }
 }
 
 impl Candidates {
@@ -84,6 +102,14 @@ impl Candidates {
             .unwrap_or_else(|| Self::Values(values.map(ValueRef::to_value).collect()))
     }
 
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Integers(values) | Self::Timestamps(values) => size_of_val(&**values),
+            Self::Doubles(values) => size_of_val(&**values),
+            Self::Values(values) => size_of_val(&**values),
+        }
+    }
+
     #[inline]
     fn value(&self, row: usize) -> Value {
         match self {
@@ -93,6 +119,18 @@ impl Candidates {
             Self::Values(values) => values[row].clone(),
         }
     }
+}
+
+#[inline]
+fn prefetch<T>(value: Option<&T>) {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(value) = value {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: it changes nothing that a program can see.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(value).cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = value;
 }
 
 #[cfg(test)]
@@ -133,6 +171,15 @@ mod tests {
         assert_eq!(table.row(2), row(4, 0.5, 7, "a", true, Value::Integer(4)));
         assert_eq!(table.row(3), row(-1, -0.0, 4, "b", false, Value::Null));
         assert_eq!(table.value(2, 3), Value::Timestamp(4));
+    }
+
+    #[test]
+    fn large_columns_are_far_and_what_is_not_there_is_not_fetched() {
+        let table = |rows: i64| ParameterTable::of_values(&[(0..rows).map(Value::Integer).collect()]);
+        assert!(!table(8192).is_far(0));
+        assert!(table(8193).is_far(0));
+        assert!(!table(8193).is_far(1));
+        table(1).prefetch(0, 1);
     }
 
     #[test]

@@ -173,6 +173,18 @@ pub struct Parameters {
     pub readings: Vec<u64>,
     /// For each kind of operation, the stream of its random texts.
     pub texts: Vec<Stream>,
+    /// For each kind of operation, what it takes from columns that the processor has to wait for. Empty if no kind does.
+    pub far: Vec<Vec<ParameterOrigin>>,
+}
+
+/// What each kind of operation takes from columns of tables that the processor has to wait for; nothing if no kind does.
+pub fn far_origins(sources: &[SourceValues], origins: &[Vec<ParameterOrigin>]) -> Vec<Vec<ParameterOrigin>> {
+    let is_far = |origin: &&ParameterOrigin| match &sources[origin.source] {
+        SourceValues::Table(table) => !origin.each && table.is_far(origin.column),
+        _ => false,
+    };
+    let far: Vec<Vec<_>> = origins.iter().map(|of_kind| of_kind.iter().filter(is_far).copied().collect()).collect();
+    if far.iter().all(Vec::is_empty) { Vec::new() } else { far }
 }
 
 impl Parameters {
@@ -182,6 +194,24 @@ impl Parameters {
     pub fn fill(&self, phase: &PhaseWorkload, kind: usize, k: u64, values: &mut Vec<Value>) {
         values.clear();
         self.append_reading(phase, kind, k, 0, values);
+    }
+
+    /// Has the processor fetch what the k-th operation, which comes soon, takes from large tables. It would wait for memory longer than the rest of a
+    /// pipelined operation takes.
+    #[inline]
+    pub fn prefetch(&self, phase: &PhaseWorkload, k: u64) {
+        if self.far.is_empty() {
+            return;
+        }
+        let kind = phase.workload.operation(k);
+        if phase.deliveries[kind].is_some() {
+            return;
+        }
+        for origin in &self.far[kind] {
+            if let SourceValues::Table(table) = &self.sources[origin.source] {
+                table.prefetch(origin.column, phase.workload.chosen(origin.source, k) as usize);
+            }
+        }
     }
 
     /// Appends the values for one of the readings that the k-th operation writes.

@@ -7,6 +7,9 @@ use crate::ready_plan::ReadyPlan;
 use crate::record::{Answer, Failure, Outcome, Record};
 use crate::recorder::{Batch, Recorder};
 
+/// The parameters of an operation are fetched this many operations before it: early enough for memory, and late enough to be still in the cache.
+const PREFETCHED_AHEAD: u64 = 8;
+
 /// A place for one operation in flight. Its memory is used again for each operation.
 pub(crate) struct Slot {
     /// Its number among all slots of the run.
@@ -31,6 +34,7 @@ impl Slot {
         let request = self.request.get_or_insert_default();
         request.operation = self.operation;
         plan.parameters.fill(phase, self.operation, ticket.k, &mut request.parameters);
+        plan.parameters.prefetch(phase, ticket.k + PREFETCHED_AHEAD * plan.share.of);
         plan.work[self.operation].derive_parameters(&mut request.parameters);
         for reading in 1..plan.parameters.readings[self.operation] {
             plan.parameters.append_reading(phase, self.operation, ticket.k, reading, &mut request.parameters);
