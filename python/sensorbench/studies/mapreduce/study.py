@@ -73,7 +73,7 @@ class MapReduceStudy:
         return (
             found
             if found.why or found.value is not None
-            else Found(None, "not run", f"{system} was not executed with {counted(workers, 'node')}")
+            else Found(None, "not run", f"{system} was not executed with {counted(int(workers), 'node')}")
         )
 
 
