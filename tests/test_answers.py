@@ -70,7 +70,7 @@ def test_the_headline_of_many_operations_has_the_outermost_ends(summary: dict[st
 def test_what_is_not_significant_has_no_magnitude(summary: dict[str, Any], word: str) -> None:
     places = [place("sqlite-natural", 1e-4), place("fjall-by_sensor", 9e-4, word, 0.5, 20.0)]
     headline = answer.headline(summary_of(summary, ranked(OPERATIONS[0], *places)))
-    assert headline.startswith("No significant difference between the fastest variants")
+    assert headline.startswith("No significant difference between the fastest variants (")
     assert "×" not in headline
 
 

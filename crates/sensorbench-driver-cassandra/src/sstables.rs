@@ -24,7 +24,7 @@ const PIECE_BYTES: usize = 1 << 18;
 const AHEAD: usize = 4;
 /// What comes in the place of a cell's length after the last row.
 const END: i32 = -2;
-/// How often is looked whether the program has ended.
+/// How often it is checked whether the program has ended.
 const POLL: Duration = Duration::from_millis(10);
 /// How long it may take to remove its files when it has to end.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -74,7 +74,7 @@ pub fn load(
     }
 }
 
-/// Waits until a program has ended. It is ended when it is not wanted any more, and gets the time to remove its files.
+/// Waits until a program has ended. It is ended when it is not wanted any more, and is given time to remove its files.
 fn wait(child: &mut Child, is_wanted: impl Fn() -> bool) -> io::Result<ExitStatus> {
     let mut ends_by = None;
     loop {
@@ -173,8 +173,8 @@ mod tests {
         let mut child = shell("trap 'echo removed; exit 3' TERM; echo begun; while :; do sleep 0.01; done");
         let mut said = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
         assert_eq!(said.next().as_deref(), Some("begun"));
-        let looks = Cell::new(0);
-        let status = wait(&mut child, || looks.replace(looks.get() + 1) < 3).unwrap();
+        let checks = Cell::new(0);
+        let status = wait(&mut child, || checks.replace(checks.get() + 1) < 3).unwrap();
         assert_eq!((status.code(), said.next().as_deref()), (Some(3), Some("removed")));
     }
 }

@@ -82,11 +82,7 @@ impl ParameterTable {
     /// Has the processor fetch a value that will be taken soon.
     #[inline]
     pub(crate) fn prefetch(&self, column: usize, row: usize) {
-        match &self.columns[column] {
-            Candidates::Integers(values) | Candidates::Timestamps(values) => prefetch(values.get(row)),
-            Candidates::Doubles(values) => prefetch(values.get(row)),
-            Candidates::Values(values) => prefetch(values.get(row)),
-        }
+        self.columns[column].prefetch(row);
     }
 }
 
@@ -119,8 +115,18 @@ impl Candidates {
             Self::Values(values) => values[row].clone(),
         }
     }
+
+    #[inline]
+    fn prefetch(&self, row: usize) {
+        match self {
+            Self::Integers(values) | Self::Timestamps(values) => prefetch(values.get(row)),
+            Self::Doubles(values) => prefetch(values.get(row)),
+            Self::Values(values) => prefetch(values.get(row)),
+        }
+    }
 }
 
+/// Has the processor fetch a value without waiting for it, where processors can be asked for that.
 #[inline]
 fn prefetch<T>(value: Option<&T>) {
     #[cfg(target_arch = "x86_64")]

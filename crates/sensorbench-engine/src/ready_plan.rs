@@ -8,7 +8,7 @@ use crate::client_steps::{ClientSteps, StatementNumbers};
 use crate::delivery::ReadyDelivery;
 use crate::dispatcher::{Dispatcher, Phase};
 use crate::parameter_table::ParameterTable;
-use crate::parameters::{Parameters, PhaseWorkload, Records, SourceValues, far_origins};
+use crate::parameters::{Parameters, PhaseWorkload, Records, SourceValues};
 use crate::plan::{Plan, PlannedOperation, PlannedPhase, PlannedShare, PlannedSource, nanoseconds};
 use crate::records::{GrownBy, RandomText};
 
@@ -68,18 +68,15 @@ impl ReadyPlan {
             phases.push(Phase::new(phase, Stream::new(seed), share)?);
         }
         let (statements, steps) = statements(&plan.operations)?;
-        let sources: Vec<SourceValues> = sources.into_iter().map(|(_, values)| values).collect();
-        let origins: Vec<_> = plan.operations.iter().map(|planned| planned.parameters.clone()).collect();
         let ready = Self {
             statements,
             steps,
-            parameters: Parameters {
-                far: far_origins(&sources, &origins),
-                sources,
-                origins,
-                readings: plan.operations.iter().map(|planned| planned.client_steps.readings()).collect(),
-                texts: plan.operations.iter().map(|planned| of_texts(plan.seed, &planned.operation.name)).collect(),
-            },
+            parameters: Parameters::new(
+                sources.into_iter().map(|(_, values)| values).collect(),
+                plan.operations.iter().map(|planned| planned.parameters.clone()).collect(),
+                plan.operations.iter().map(|planned| planned.client_steps.readings()).collect(),
+                plan.operations.iter().map(|planned| of_texts(plan.seed, &planned.operation.name)).collect(),
+            ),
             work: plan.operations.iter().map(|planned| planned.client_steps.clone()).collect(),
             operations: plan.operations.into_iter().map(|planned| planned.operation).collect(),
             workloads,

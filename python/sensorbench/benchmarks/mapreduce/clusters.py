@@ -155,7 +155,7 @@ def _check_memory(variants: Sequence[Variant], nodes: int) -> None:
     growing = [variant.target for variant in variants if can_grow(variant.target)]
     check_memory(
         {
-            f"{target.label} with {nodes} nodes": lab.ServerSpec(
+            f"{target.label} with {counted(nodes, 'node')}": lab.ServerSpec(
                 target.database.name, nodes=nodes, settings=dict(target.server_settings), hosts=target.hosts
             )
             for target in growing

@@ -19,6 +19,7 @@ from sensorbench.results.summary.mapreduce import (
     SpeedUp,
     WordFigures,
 )
+from sensorbench.wording import counted
 
 # The first execution of each cell finds nothing warm: neither the driver's classes nor the database's caches.
 FIRST = 1
@@ -120,15 +121,15 @@ def _word(of_cell: Sequence[CompleteExecution], own: Sequence[CompleteExecution]
     records = [word for execution in where for word in execution.words if word.word == name]
     if not records:
         return None
-    last, counted = records[-1], _counted(own)
+    last, complete = records[-1], _counted(own)
     first_job, second_job = (
         _with_mean(job, [record.jobs[place].duration_s for record in records]) for place, job in enumerate(last.jobs)
     )
     return WordFigures(
         word=name,
-        total=_total(counted) if counted else None,
+        total=_total(complete) if complete else None,
         times=_times(own),
-        setup_s=_setup_s(counted) if counted else None,
+        setup_s=_setup_s(complete) if complete else None,
         executions=len(records),
         jobs_s=float(np.mean([sum(job.duration_s for job in record.jobs) for record in records])),
         jobs=(first_job, second_job),
@@ -176,7 +177,7 @@ def _gaps(result: MapReduceResult) -> list[Gap]:
     """What is not available: what failed, by its own words, and databases without a native job."""
     failed = {(execution.system, execution.workers): execution.failed for execution in result.failed}
     gaps = [
-        Gap(system=system, what=NATIVE if workers is None else f"Spark, {workers} workers", why=why)
+        Gap(system=system, what=NATIVE if workers is None else f"Spark, {counted(workers, 'worker')}", why=why)
         for (system, workers), why in failed.items()
     ]
     without = [name for name, system in result.manifest.plan.systems.items() if system.native_job is None]
