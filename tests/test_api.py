@@ -425,7 +425,7 @@ def test_bad_rows_are_refused_or_noted(bad_csv: Path) -> None:
         sb.Dataset.from_csv(bad_csv, name="bad", time="at", sensors={"a": "a"})
     dataset = sb.Dataset.from_csv(bad_csv, name="bad", time="at", sensors={"a": "a"}, bad_rows="skip")
     assert dataset.readings == 1
-    assert dataset.notes[0].startswith("1 bad rows")
+    assert dataset.notes[0].startswith("1 bad row: ")
     assert os.environ["SENSORBENCH_CACHE"] in str(dataset.folder)
 
 

@@ -4,6 +4,7 @@ use sensorbench_driver::{Admission, DriverError, Marker, Occupant};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Error};
 
+use crate::dialect::retried;
 use crate::wire::{Target, errors};
 
 /// The namespace of a target, over a connection.
@@ -44,13 +45,24 @@ impl Namespace<'_> {
     /// Names of all schemas of the database with a marker of ours, of those that the user may read.
     pub async fn all(&self) -> Result<Vec<String>, DriverError> {
         let mut ours = Vec::new();
-        for row in self.client.query(self.target.dialect.namespaces(), &[]).await.map_err(|error| self.refused(error))? {
-            let name: String = row.try_get(0).map_err(|error| self.refused(error))?;
-            if self.marker_text(&name).await?.is_some_and(|text| Marker::parse(&text).is_some()) {
-                ours.push(name);
+        for name in self.with_markers().await? {
+            match self.marker_text(&name).await {
+                Ok(text) if text.as_deref().and_then(Marker::parse).is_some() => ours.push(name),
+                // Whoever created it may have removed it in the meantime.
+                Err(error) if self.with_markers().await?.contains(&name) => return Err(error),
+                _ => {}
             }
         }
         Ok(ours)
+    }
+
+    /// Names of all schemas with a table that could hold a marker.
+    async fn with_markers(&self) -> Result<Vec<String>, DriverError> {
+        let names = async {
+            let rows = self.client.query(self.target.dialect.namespaces(), &[]).await?;
+            rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()
+        };
+        names.await.map_err(|error| self.refused(error))
     }
 
     /// The text where a marker would be. Somebody's column of that name may have another type.
@@ -70,7 +82,9 @@ impl Namespace<'_> {
     }
 
     async fn set(&self, statement: &str, marker: &Marker) -> Result<(), DriverError> {
-        self.client.execute(statement, &[&marker.to_text()]).await.map(|_| ()).map_err(|error| self.refused(error))
+        let text = marker.to_text();
+        let written = retried(self.target.dialect, async || self.client.execute(statement, &[&text]).await).await;
+        written.map(|_| ()).map_err(|error| self.refused(error))
     }
 
     fn refused(&self, error: Error) -> DriverError {

@@ -11,10 +11,12 @@ pub mod questdb;
 mod timescaledb;
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use futures::future::LocalBoxFuture;
 use postgres_types::Type as ServerType;
 use sensorbench_driver::{About, Description, DriverError, Size, TargetUrl, Type, quoted};
+use tokio::time::{Instant, sleep};
 use tokio_postgres::error::{DbError, SqlState};
 use tokio_postgres::{Client, Error};
 
@@ -29,6 +31,13 @@ pub use self::timescaledb::Timescaledb;
 
 /// How long removing waits for others to be done with the tables.
 const LOCK_TIMEOUT: &str = "30s";
+
+/// The first pause between two looks at something that takes milliseconds as a rule. Each is twice as long as the one before.
+pub const FIRST_PAUSE: Duration = Duration::from_millis(2);
+/// Pauses grow no longer than this.
+pub const LONGEST_PAUSE: Duration = Duration::from_millis(100);
+/// For how long refusals that pass by themselves are waited out. Whoever reads longer is not a query of ours that is just ending.
+const LONGEST_BUSY: Duration = Duration::from_secs(30);
 
 /// A relational server with schemas of its own.
 pub const fn relational(name: &'static str, summary: &'static str) -> About {
@@ -105,6 +114,11 @@ pub trait Dialect: Send + Sync {
     /// Whether a server that takes no connection means user and password by that.
     fn refuses_login(&self, refusal: &DbError) -> bool {
         [SqlState::INVALID_PASSWORD, SqlState::INVALID_AUTHORIZATION_SPECIFICATION].contains(refusal.code())
+    }
+
+    /// Whether a refusal passes by itself, because the server is busy with the table for a moment.
+    fn passes(&self, _refusal: &DbError) -> bool {
+        false
     }
 
     /// The namespace as messages name it: which kind of thing, and its name.
@@ -266,6 +280,21 @@ pub trait Dialect: Send + Sync {
     /// Counters and gauges of the server, by their names there.
     fn status<'a>(&'a self, client: &'a Client) -> LocalBoxFuture<'a, Result<BTreeMap<String, f64>, Error>> {
         Box::pin(catalog::status(client))
+    }
+}
+
+/// Attempts something again while the server refuses it because it is busy for a moment.
+pub async fn retried<T>(dialect: &dyn Dialect, attempt: impl AsyncFn() -> Result<T, Error>) -> Result<T, Error> {
+    let deadline = Instant::now() + LONGEST_BUSY;
+    let mut pause = FIRST_PAUSE;
+    loop {
+        match attempt().await {
+            Err(error) if error.as_db_error().is_some_and(|refusal| dialect.passes(refusal)) && Instant::now() < deadline => {
+                sleep(pause).await;
+            }
+            other => return other,
+        }
+        pause = (pause * 2).min(LONGEST_PAUSE);
     }
 }
 

@@ -15,6 +15,7 @@ use super::errors;
 use super::prepared::Bound;
 use super::tables::{column_list, table_forms};
 use super::values::Form;
+use crate::dialect::retried;
 
 /// Rows that are on their way at a time, in one transaction.
 const ROWS_IN_FLIGHT: usize = 500;
@@ -101,23 +102,26 @@ async fn insert_batch(
     forms: &[Form],
     batch: &RecordBatch,
 ) -> Result<(), DriverError> {
-    let refused = |error: Error| refused(order, error);
     let arrays = order.arrays(batch)?;
     for first in (0..batch.num_rows()).step_by(ROWS_IN_FLIGHT) {
         let rows = first..(first + ROWS_IN_FLIGHT).min(batch.num_rows());
         let number = rows.len() as u64;
+        let values: Vec<Vec<Bound>> = rows.map(|row| bound(order, &arrays, forms, row)).collect::<Result<_, _>>()?;
         let start = Instant::now();
-        client.batch_execute("BEGIN").await.map_err(refused)?;
-        let mut sent = Vec::with_capacity(rows.len());
-        for row in rows {
-            let values = bound(order, &arrays, forms, row)?;
-            sent.push(client.execute_raw(statement, values));
-        }
-        try_join_all(sent).await.map_err(refused)?;
-        client.batch_execute("COMMIT").await.map_err(refused)?;
+        let inserted = retried(order.target.dialect, async || insert_together(client, statement, &values).await).await;
+        inserted.map_err(|error| refused(order, error))?;
         order.progress.add_batch(number, start.elapsed());
     }
     Ok(())
+}
+
+/// Inserts rows in one transaction: all of them, or none.
+async fn insert_together(client: &Client, statement: &Statement, rows: &[Vec<Bound<'_>>]) -> Result<(), Error> {
+    client.batch_execute("BEGIN").await?;
+    match try_join_all(rows.iter().map(|values| client.execute_raw(statement, values))).await {
+        Ok(_) => client.batch_execute("COMMIT").await,
+        Err(error) => client.batch_execute("ROLLBACK").await.and(Err(error)),
+    }
 }
 
 /// Sends rows in one statement. The server says how many it took, which may be fewer without an error.

@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use sensorbench_driver::{Description, DriverError, Size, quoted};
-use tokio::time::{Instant, sleep};
+use tokio::time::sleep;
 use tokio_postgres::{Client, Error};
 
+use super::Questdb;
+use crate::dialect::{FIRST_PAUSE, LONGEST_PAUSE, retried};
 use crate::wire::errors;
 
 /// For the namespace `$1`: are there tables, and does one have the marker's column?
@@ -42,13 +44,6 @@ const STALE_VIEWS: &str = "\
     SELECT view_name, view_status = 'invalid', invalidation_reason FROM materialized_views() \
     WHERE left(view_name, length($1::varchar) + 1) = concat($1::varchar, '.') \
     AND (view_status = 'invalid' OR base_table_txn > coalesce(refresh_base_table_txn, -1))";
-
-/// Pauses between two looks at the write-ahead logs: short at first, because they are applied within milliseconds as a rule.
-const FIRST_PAUSE: Duration = Duration::from_millis(2);
-const LONGEST_PAUSE: Duration = Duration::from_millis(100);
-
-/// For how long a removal waits for readers to end. Whoever reads longer is not a query of ours that is just ending.
-const LONGEST_READ: Duration = Duration::from_secs(30);
 
 /// Waits until the write-ahead logs of the namespace are applied.
 pub async fn catch_up(client: &Client, place: &str, namespace: &str) -> Result<(), DriverError> {
@@ -86,27 +81,10 @@ pub async fn remove(client: &Client, namespace: &str) -> Result<(), Error> {
     for row in client.query(TABLES, &[&namespace]).await? {
         let (name, is_view): (String, bool) = (row.try_get(0)?, row.try_get(1)?);
         let kind = if is_view { "MATERIALIZED VIEW" } else { "TABLE" };
-        drop_when_free(client, &format!("DROP {kind} {}", quoted(&name))).await?;
+        let statement = format!("DROP {kind} {}", quoted(&name));
+        retried(&Questdb, async || client.batch_execute(&statement).await).await?;
     }
     Ok(())
-}
-
-/// Drops a table once nobody reads it. QuestDB refuses to drop a table that is being read, and a query that was cancelled, or whose connection
-/// was closed, reads on until the server notices.
-async fn drop_when_free(client: &Client, statement: &str) -> Result<(), Error> {
-    let deadline = Instant::now() + LONGEST_READ;
-    let mut pause = FIRST_PAUSE;
-    loop {
-        match client.batch_execute(statement).await {
-            Err(error) if is_read(&error) && Instant::now() < deadline => sleep(pause).await,
-            other => return other,
-        }
-        pause = (pause * 2).min(LONGEST_PAUSE);
-    }
-}
-
-fn is_read(error: &Error) -> bool {
-    error.as_db_error().is_some_and(|refusal| refusal.message().contains("[reason='busyReader']"))
 }
 
 /// What answers, and how it is set; also whether our writes wait until they can be read.

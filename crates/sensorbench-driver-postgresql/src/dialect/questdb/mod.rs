@@ -99,6 +99,13 @@ impl Dialect for Questdb {
         true
     }
 
+    /// A table cannot be dropped while its rows are read (`busyReader`) or its columns (`busyTableReaderMetaPool`). A query that was cancelled, or
+    /// whose connection was closed, reads on until the server notices. Tables without a write-ahead log have one writer, and a thread of the server
+    /// closes it when it was idle (`table busy [reason=unknown]`).
+    fn passes(&self, refusal: &DbError) -> bool {
+        refusal.message().contains("[reason='busy") || refusal.message().contains("table busy")
+    }
+
     fn limits(&self) -> Limits {
         Limits { nulls: Nulls::InBand, ..Limits::NONE }
     }
