@@ -127,7 +127,7 @@ class LabDatabase(ABC):
         return {}
 
     def min_memory(self, settings: Mapping[str, str]) -> int | None:
-        """Bytes that a node takes with these settings before there are any data; None if it is not known."""
+        """Bytes that the processes of a node take with these settings, apart from data and the system's cache of them; None if it is not known."""
         del settings
         return None
 

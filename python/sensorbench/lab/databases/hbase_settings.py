@@ -81,8 +81,8 @@ def check(settings: Mapping[str, str], software: Path) -> dict[str, str]:
             raise UsageError(f"--server-setting {key}: the lab sets it itself: each node has its own address and folders")
         if len(value.splitlines()) != 1:
             raise UsageError(f"--server-setting {key}: expected a value of one line")
-        if key in _HEAPS and not HEAP_SIZE.fullmatch(value):
-            raise UsageError(f"--server-setting {key}={value}: expected a size such as 512M or 2G")
+        if key in _HEAPS:
+            heap_bytes(settings, key)
     processors = settings.get(_PROCESSORS, "1")
     if not (processors.isascii() and processors.isdigit() and 1 <= int(processors) <= 1024):
         raise UsageError(f"--server-setting {_PROCESSORS}={processors}: expected a number from 1 to 1024")
@@ -118,6 +118,14 @@ def _classes(jars: Iterable[Path]) -> Iterator[bytes]:
 def heap(settings: Mapping[str, str], of: str = "jvm.heap") -> str:
     """The heap of one of the processes."""
     return settings.get(of, _HEAPS[of])
+
+
+def heap_bytes(settings: Mapping[str, str], of: str = "jvm.heap") -> int:
+    """The heap of one of the processes. Raises UsageError for what is not a size."""
+    size = heap(settings, of)
+    if not HEAP_SIZE.fullmatch(size):
+        raise UsageError(f"--server-setting {of}={size}: expected a size such as 512M or 2G")
+    return int(size[:-1]) << (30 if size[-1] in "gG" else 20)
 
 
 def jvm_options(settings: Mapping[str, str], of: str, cpus: Iterable[int] | None) -> list[str]:
