@@ -123,6 +123,10 @@ def test_the_memory_of_a_node_is_known_of_the_lab_and_told_by_users() -> None:
     ring = ElasticityOptions(targets=("cassandra",), nodes=3, server_memory="3G", settings=("jvm.heap=256M",))
     # The heap, and what idle nodes were seen to take beside it.
     assert spec_of(ring, "cassandra", 0, open_dataset("wikipedia")).node_idle_bytes == (256 << 20) + 450_000_000
+    # Half of a node's memory, an eighth for its gateway, and what both take beside their heaps.
+    assert spec_of(options, "hbase", 0, open_dataset("wikipedia")).node_idle_bytes == (640 << 20) + 200_000_000
+    heaps = options.model_copy(update={"settings": ("jvm.heap=384M", "jvm.gateway_heap=128M")})
+    assert spec_of(heaps, "hbase", 0, open_dataset("wikipedia")).node_idle_bytes == (512 << 20) + 200_000_000
     assert spec_of(own, "cassandra://db", 0, open_dataset("wikipedia")).node_idle_bytes is None
     with pytest.raises(UsageError, match="--node-memory: hbase is a cluster of the lab; give --server-memory"):
         spec_of(options.model_copy(update={"node_memory": 1}), "hbase", 0, open_dataset("wikipedia"))
