@@ -7,8 +7,7 @@ use sensorbench_driver::{Description, DriverError, Size, quoted};
 use tokio::time::sleep;
 use tokio_postgres::{Client, Error};
 
-use super::Questdb;
-use crate::dialect::{FIRST_PAUSE, LONGEST_PAUSE, retried};
+use crate::dialect::{Dialect, FIRST_PAUSE, LONGEST_PAUSE, retried};
 use crate::wire::errors;
 
 /// For the namespace `$1`: are there tables, and does one have the marker's column?
@@ -77,12 +76,12 @@ pub async fn catch_up(client: &Client, place: &str, namespace: &str) -> Result<(
 }
 
 /// Drops the tables of the namespace.
-pub async fn remove(client: &Client, namespace: &str) -> Result<(), Error> {
+pub async fn remove(dialect: &dyn Dialect, client: &Client, namespace: &str) -> Result<(), Error> {
     for row in client.query(TABLES, &[&namespace]).await? {
         let (name, is_view): (String, bool) = (row.try_get(0)?, row.try_get(1)?);
         let kind = if is_view { "MATERIALIZED VIEW" } else { "TABLE" };
         let statement = format!("DROP {kind} {}", quoted(&name));
-        retried(&Questdb, async || client.batch_execute(&statement).await).await?;
+        retried(dialect, async || client.batch_execute(&statement).await).await?;
     }
     Ok(())
 }

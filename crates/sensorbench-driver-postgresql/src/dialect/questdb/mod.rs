@@ -177,7 +177,7 @@ impl Dialect for Questdb {
     }
 
     fn remove<'a>(&'a self, client: &'a Client, namespace: &'a str) -> LocalBoxFuture<'a, Result<(), Error>> {
-        Box::pin(catalog::remove(client, namespace))
+        Box::pin(catalog::remove(self, client, namespace))
     }
 
     fn bulk_load(&self) -> BulkLoad {
