@@ -247,7 +247,7 @@ def test_the_clients_ceilings_are_measured(cli: Cli) -> None:
     assert set(figures["open_loop_p99_us"]) == {"timer", "spinning"}
     assert set(figures["driver_ceiling"]) >= {"null", "sqlite", "fjall"}
     assert figures["null_ops_per_s"] > 0
-    # An error of arithmetic, not a speed: it is near 1 where latencies count from the actual start. A busy machine adds a few percent.
-    assert figures["stall_p999_error"] < 0.05
+    # An error of arithmetic, not a speed.
+    assert figures["stall_p999_error"] < 0.02
     # Ten million operations; a growth of one byte each would be ten million.
     assert figures["rss_growth_bytes"] < 5_000_000

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from sensorbench.errors import FailedError
+from sensorbench.errors import FailedError, UsageError
 
 _INSTALLED = Path("/usr/lib/jvm")
+_SIZE = re.compile(r"[1-9]\d*[mMgG]")
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,13 @@ def require_java(majors: tuple[int, ...]) -> Java:
     if java is None:
         raise FailedError(f"{missing_java(majors)}")
     return java
+
+
+def size_of_setting(key: str, value: str) -> int:
+    """The bytes of a server setting that is a size as a virtual machine takes it, such as 512M. Raises UsageError that names the setting."""
+    if not _SIZE.fullmatch(value):
+        raise UsageError(f"--server-setting {key}={value}: expected a size such as 512M or 2G")
+    return int(value[:-1]) << (30 if value[-1] in "gG" else 20)
 
 
 def write_launcher(file: Path, command: Sequence[str | Path]) -> None:

@@ -97,7 +97,7 @@ def up(spec: ServerSpec) -> Instance:
 
 
 def min_memory(spec: ServerSpec) -> int | None:
-    """Bytes that all nodes take together before there are any data; None if it is not known. Nothing is started."""
+    """Bytes that the processes of all nodes take together, apart from data; None if it is not known. Nothing is started."""
     database, _ = _wanted(spec)
     nodes = spec.nodes or database.nodes
     of_limit = database.memory_settings(spec.memory_bytes // nodes) if spec.fits_memory and spec.memory_bytes else {}

@@ -166,7 +166,7 @@ class ElasticityWorkload(SummaryPart):
     )
     node_idle_bytes: int | None = Field(
         default=None,
-        description="What of that a node takes with its settings before there are any data, so that data have the rest; null if it is not known.",
+        description="What of that the processes of a node take with its settings, so that data have the rest; null if it is not known.",
     )
     seed: int
     generators: int = Field(default=1, description="How many load generators shared the requests.")

@@ -32,10 +32,8 @@ pub use self::timescaledb::Timescaledb;
 /// How long removing waits for others to be done with the tables.
 const LOCK_TIMEOUT: &str = "30s";
 
-/// The first pause between two looks at something that takes milliseconds as a rule. Each is twice as long as the one before.
-pub const FIRST_PAUSE: Duration = Duration::from_millis(2);
-/// Pauses grow no longer than this.
-pub const LONGEST_PAUSE: Duration = Duration::from_millis(100);
+const FIRST_PAUSE: Duration = Duration::from_millis(2);
+const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 /// For how long refusals that pass by themselves are waited out. Whoever reads longer is not a query of ours that is just ending.
 const LONGEST_BUSY: Duration = Duration::from_secs(30);
 
@@ -283,18 +281,34 @@ pub trait Dialect: Send + Sync {
     }
 }
 
+/// Pauses between attempts at something that takes milliseconds as a rule: each is twice as long as the one before, up to a limit.
+pub struct Pauses(Duration);
+
+impl Default for Pauses {
+    fn default() -> Self {
+        Self(FIRST_PAUSE)
+    }
+}
+
+impl Pauses {
+    /// Waits for the next pause.
+    pub async fn wait(&mut self) {
+        sleep(self.0).await;
+        self.0 = (self.0 * 2).min(LONGEST_PAUSE);
+    }
+}
+
 /// Attempts something again while the server refuses it because it is busy for a moment.
 pub async fn retried<T>(dialect: &dyn Dialect, attempt: impl AsyncFn() -> Result<T, Error>) -> Result<T, Error> {
     let deadline = Instant::now() + LONGEST_BUSY;
-    let mut pause = FIRST_PAUSE;
+    let mut pauses = Pauses::default();
     loop {
         match attempt().await {
             Err(error) if error.as_db_error().is_some_and(|refusal| dialect.passes(refusal)) && Instant::now() < deadline => {
-                sleep(pause).await;
+                pauses.wait().await;
             }
             other => return other,
         }
-        pause = (pause * 2).min(LONGEST_PAUSE);
     }
 }
 

@@ -84,7 +84,7 @@ class ElasticitySpec:
 
     @property
     def node_idle_bytes(self) -> int | None:
-        """What a node that the lab starts takes before there are any data; None if it is not known."""
+        """What the processes of a node that the lab starts take, apart from data; None if it is not known."""
         if self.target.place != "started":
             return None
         settings = dict(self.target.server_settings)

@@ -1,9 +1,9 @@
 """Settings of Cassandra: what the lab sets itself, what users may set, and the cassandra.yaml that follows from both."""
 
-import re
 from collections.abc import Mapping, Sequence
 
 from sensorbench.errors import UsageError
+from sensorbench.lab.jvm import size_of_setting
 
 TOKENS_PER_NODE = "16"
 _JVM = "jvm."
@@ -11,7 +11,6 @@ _HEAP, _PROCESSORS = "jvm.heap", "jvm.processors"
 # Whether tables that do not say are compressed: cassandra.yaml has no key for it, the server reads a property of its virtual machine.
 _COMPRESSION = "jvm.sstable_compression"
 _DEFAULT_HEAP = "512M"
-_HEAP_SIZE = re.compile(r"[1-9]\d*[mMgG]")
 
 # Whoever changes these would leave the addresses of the lab, or its way of making a cluster of fresh nodes.
 _OF_THE_LAB = {
@@ -60,8 +59,7 @@ def check(settings: Mapping[str, str], known: Mapping[str, str]) -> dict[str, st
             )
     _check_number("num_tokens", settings.get("num_tokens", TOKENS_PER_NODE), limit=256)
     _check_number(_PROCESSORS, settings.get(_PROCESSORS, "1"), limit=1024)
-    if not _HEAP_SIZE.fullmatch(settings.get(_HEAP, _DEFAULT_HEAP)):
-        raise UsageError(f"--server-setting {_HEAP}={settings[_HEAP]}: expected a size such as 512M or 2G")
+    heap_bytes(settings)
     if settings.get(_COMPRESSION, "true") not in ("true", "false"):
         raise UsageError(f"--server-setting {_COMPRESSION}={settings[_COMPRESSION]}: expected true or false")
     return {
@@ -97,10 +95,7 @@ def jvm_options(settings: Mapping[str, str], cpus: Sequence[int] | None) -> list
 
 def heap_bytes(settings: Mapping[str, str]) -> int:
     """The heap of a node. Raises UsageError for what is not a size."""
-    heap = settings.get(_HEAP, _DEFAULT_HEAP)
-    if not _HEAP_SIZE.fullmatch(heap):
-        raise UsageError(f"--server-setting {_HEAP}={heap}: expected a size such as 512M or 2G")
-    return int(heap[:-1]) << (30 if heap[-1] in "gG" else 20)
+    return size_of_setting(_HEAP, settings.get(_HEAP, _DEFAULT_HEAP))
 
 
 def first_tokens(index: int, nodes: int, per_node: int) -> list[int]:

@@ -1,18 +1,17 @@
 """Settings of HBase: what the lab sets itself, what users may set, and the files that follow from both."""
 
-import re
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from html import escape
 from pathlib import Path
 
 from sensorbench.errors import UsageError
+from sensorbench.lab.jvm import size_of_setting
 
 _JVM = "jvm."
 # Of the region server, of its gateway, and of the coordinator (ZooKeeper and the master).
 _HEAPS = {"jvm.heap": "512M", "jvm.gateway_heap": "256M", "jvm.coordinator_heap": "256M"}
 _PROCESSORS = "jvm.processors"
-HEAP_SIZE = re.compile(r"[1-9]\d*[mMgG]")
 _REQUESTS = "RegionRequests"
 _COPROCESSORS = "hbase.coprocessor.user.region.classes"
 
@@ -82,7 +81,7 @@ def check(settings: Mapping[str, str], software: Path) -> dict[str, str]:
         if len(value.splitlines()) != 1:
             raise UsageError(f"--server-setting {key}: expected a value of one line")
         if key in _HEAPS:
-            heap_bytes(settings, key)
+            size_of_setting(key, value)
     processors = settings.get(_PROCESSORS, "1")
     if not (processors.isascii() and processors.isdigit() and 1 <= int(processors) <= 1024):
         raise UsageError(f"--server-setting {_PROCESSORS}={processors}: expected a number from 1 to 1024")
@@ -122,10 +121,7 @@ def heap(settings: Mapping[str, str], of: str = "jvm.heap") -> str:
 
 def heap_bytes(settings: Mapping[str, str], of: str = "jvm.heap") -> int:
     """The heap of one of the processes. Raises UsageError for what is not a size."""
-    size = heap(settings, of)
-    if not HEAP_SIZE.fullmatch(size):
-        raise UsageError(f"--server-setting {of}={size}: expected a size such as 512M or 2G")
-    return int(size[:-1]) << (30 if size[-1] in "gG" else 20)
+    return size_of_setting(of, heap(settings, of))
 
 
 def jvm_options(settings: Mapping[str, str], of: str, cpus: Iterable[int] | None) -> list[str]:

@@ -19,7 +19,7 @@ from sensorbench.errors import UsageError
 from sensorbench.lab.database import LabDatabase, Place, with_credentials
 from sensorbench.lab.helpers import class_path
 from sensorbench.lab.instance import Instance, Node
-from sensorbench.lab.jvm import require_java
+from sensorbench.lab.jvm import require_java, size_of_setting
 from sensorbench.lab.software import MavenClasspath
 from sensorbench.lab.state_dirs import ServerUser
 
@@ -33,7 +33,6 @@ _MEGABYTE = 1 << 20
 _DIRECT = "jvm.direct_memory"
 # Each region of data takes about 48 MB outside the heap for its log, and a namespace has one or two of them.
 _MEMORIES = {"jvm.heap": "512M", _DIRECT: "1G", "jvm.coordinator_heap": "256M"}
-_MEMORY_SIZE = re.compile(r"[1-9]\d*[mMgG]")
 _WAL_MODE = "wal_mode"
 _WAL_MODES = ("SYNC", "ASYNC", "DISABLE")
 _METRIC_LEVEL, _NO_METRICS = "dn_metric_level", "OFF"
@@ -113,8 +112,8 @@ class Iotdb(LabDatabase):
                 raise UsageError(f"--server-setting {key}: the lab sets it itself: each server has its own address and users")
             if len(value.splitlines()) != 1:
                 raise UsageError(f"--server-setting {key}: expected a value of one line")
-            if key in _MEMORIES and not _MEMORY_SIZE.fullmatch(value):
-                raise UsageError(f"--server-setting {key}={value}: expected a size such as 512M or 2G")
+            if key in _MEMORIES:
+                size_of_setting(key, value)
         for key, known in ((_WAL_MODE, _WAL_MODES), (_METRIC_LEVEL, _METRIC_LEVELS)):
             if (value := settings.get(key, known[0])) not in known:
                 raise UsageError(f"--server-setting {key}={value}: expected {', '.join(known[:-1])} or {known[-1]}")

@@ -5,7 +5,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from sensorbench.errors import UsageError
-from sensorbench.lab.databases.hbase_settings import HEAP_SIZE, not_in_classes, processors_option
+from sensorbench.lab.databases.hbase_settings import not_in_classes, processors_option
+from sensorbench.lab.jvm import size_of_setting
 
 # What begins like this is of OpenTSDB's daemon, or of the client of HBase in it (asynchbase), which reads the same file; all other settings are
 # those of the HBase below.
@@ -64,8 +65,8 @@ def check(settings: Mapping[str, str], software: Path) -> dict[str, str]:
             )
         if key.startswith((_OF_DAEMON, *_OF_CLIENT)) and len(value.splitlines()) != 1:
             raise UsageError(f"--server-setting {key}: expected a value of one line")
-        if key == TSD_HEAP and not HEAP_SIZE.fullmatch(value):
-            raise UsageError(f"--server-setting {key}={value}: expected a size such as 512M or 2G")
+        if key == TSD_HEAP:
+            size_of_setting(key, value)
         if key == DURABILITY and value not in _DURABILITIES:
             raise UsageError(f"--server-setting {key}={value}: expected one of {', '.join(_DURABILITIES)}")
         if key in _NUMBERS and not _NUMBERS[key].fullmatch(value):

@@ -11,7 +11,7 @@ from pathlib import Path
 from sensorbench.errors import UsageError
 from sensorbench.lab.database import LabDatabase, Place, with_credentials
 from sensorbench.lab.instance import USER, Instance, Node
-from sensorbench.lab.jvm import require_java
+from sensorbench.lab.jvm import require_java, size_of_setting
 from sensorbench.lab.software import MavenClasspath
 from sensorbench.lab.state_dirs import ServerUser
 
@@ -21,7 +21,6 @@ _METRICS_WITHIN_S = 2.0
 _SAMPLE = re.compile(r"^questdb_(\w+)(?:\{[^}]*\})? (-?[\d.eE+-]+)$")
 
 _HEAP, _PROCESSORS = "jvm.heap", "jvm.processors"
-_HEAP_SIZE = re.compile(r"[1-9]\d*[mMgG]")
 # Most of its memory is not on the heap.
 _DEFAULT_HEAP = "512M"
 # Whoever changes these would leave the addresses, users and folders of the lab.
@@ -90,8 +89,7 @@ class Questdb(LabDatabase):
                 raise UsageError(f"--server-setting {key}: the lab sets it itself: each server has its own address and users")
             if len(value.splitlines()) != 1:
                 raise UsageError(f"--server-setting {key}: expected a value of one line")
-        if not _HEAP_SIZE.fullmatch(heap := settings.get(_HEAP, _DEFAULT_HEAP)):
-            raise UsageError(f"--server-setting {_HEAP}={heap}: expected a size such as 512M or 2G")
+        size_of_setting(_HEAP, settings.get(_HEAP, _DEFAULT_HEAP))
         if not re.fullmatch(r"[1-9]\d{0,3}", processors := settings.get(_PROCESSORS, "1")):
             raise UsageError(f"--server-setting {_PROCESSORS}={processors}: expected a number of CPUs")
         of_the_server = [key for key in settings if key not in (_HEAP, _PROCESSORS)]

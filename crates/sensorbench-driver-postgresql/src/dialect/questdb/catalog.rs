@@ -7,7 +7,7 @@ use sensorbench_driver::{Description, DriverError, Size, quoted};
 use tokio::time::sleep;
 use tokio_postgres::{Client, Error};
 
-use crate::dialect::{Dialect, FIRST_PAUSE, LONGEST_PAUSE, retried};
+use crate::dialect::{Dialect, Pauses, retried};
 use crate::wire::errors;
 
 /// For the namespace `$1`: are there tables, and does one have the marker's column?
@@ -54,7 +54,7 @@ pub async fn catch_up(client: &Client, place: &str, namespace: &str) -> Result<(
         (BEHIND, "has stopped applying its write-ahead log"),
     ] {
         let query = client.prepare(query).await.map_err(refused)?;
-        let mut pause = FIRST_PAUSE;
+        let mut pauses = Pauses::default();
         loop {
             let rows = client.query(&query, &[&namespace]).await.map_err(refused)?;
             if rows.is_empty() {
@@ -68,8 +68,7 @@ pub async fn catch_up(client: &Client, place: &str, namespace: &str) -> Result<(
                     return Err(DriverError::Data(format!("table {name}: {} {what} ({words})", place)));
                 }
             }
-            sleep(pause).await;
-            pause = (pause * 2).min(LONGEST_PAUSE);
+            pauses.wait().await;
         }
     }
     Ok(())
