@@ -123,7 +123,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     if _servers is not None and not needs_servers(item):
         _servers.stop()
     refuse_unmarked(item, item.config.stash[_NO_LAB])
-    if item.get_closest_marker("cluster"):
+    if item.get_closest_marker("cluster") or item.get_closest_marker("server"):
         have_quick_java(item, item.config.stash[_QUICK_JAVA])
 
 

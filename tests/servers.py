@@ -8,6 +8,7 @@ Cassandra, HBase and OpenTSDB, which lies over an HBase, take many seconds and g
 tests whose names say one of them, or `all_servers`, in module, function or parameter. Other tests cannot take them, but for a few of clusters whose rings are their own.
 """
 
+import os
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -38,7 +39,12 @@ OF_OTHER_RINGS = (
 )
 # They do little, so that the optimiser takes them more time than it saves: 40 s of CPU instead of 25 s for a start and one test.
 _QUICK = frozenset({"iotdb"})
+# QuestDB's threads look for work every millisecond until there was none for 7 s, which never happens to a server with tables: two idle ones took 5%
+# of the time of all tests with servers.
+_SETTINGS = {"questdb": {"shared.worker.nap.threshold": "100", "shared.worker.sleep.threshold": "200"}}
 _JAVA_OF_SERVERS = (17, 11)
+# Where Java is, before a test has the quick one.
+_USUAL_JAVA = os.environ.get("JAVA_HOME")
 _REFUSAL = pytest.StashKey[pytest.MonkeyPatch]()
 
 
@@ -58,9 +64,12 @@ class LabServers(Mapping[str, lab.Instance]):
             _refuse_large(_current, name)
         if name not in self._started:
             with pytest.MonkeyPatch.context() as patch:
-                if name in _QUICK and self._quick_java is not None:
-                    patch.setenv("JAVA_HOME", str(self._quick_java))
-                self._started[name] = lab.up(lab.ServerSpec(self._databases[name]))
+                home = self._quick_java if name in _QUICK else _USUAL_JAVA
+                if home is None:
+                    patch.delenv("JAVA_HOME", raising=False)
+                else:
+                    patch.setenv("JAVA_HOME", str(home))
+                self._started[name] = lab.up(lab.ServerSpec(self._databases[name], settings=dict(_SETTINGS.get(name, {}))))
         return self._started[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -223,8 +232,8 @@ def make_quick_java(folder: Path) -> Path | None:
 
 
 def have_quick_java(item: pytest.Item, home: Path | None) -> None:
-    """Has a test start servers with that Java. The optimiser takes half of the CPU time of those that live for seconds, as most clusters do; what
-    serves one test after the other is slower without it.
+    """Has a test start servers of its own with that Java. The optimiser takes half of the CPU time of those that live for seconds, as most do; what
+    serves one test after the other is slower without it, and has the usual one.
     """
     if home is not None:
         item.stash[_REFUSAL].setenv("JAVA_HOME", str(home))

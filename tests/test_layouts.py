@@ -149,7 +149,7 @@ def check_writing(cli: Cli, folder: Path, dialect: str) -> None:
             place = folder / str(concurrency)
             place.mkdir()
             # FerretDB reads whole collections for most questions, and each of many questions is asked here.
-            scale, operations = (0.000005, 20) if dialect == "mongodb" else (0.0004, 300)
+            scale, operations = (0.000005, 20) if dialect == "mongodb" else (0.0002, 150)
             found = carried_out(cli, place, chosen, "append_reading", scale=scale, operations=operations, concurrency=concurrency)
             check_written(found, chosen, is_server=dialect in SERVERS)
 
