@@ -54,10 +54,11 @@ class FileError(UsageError):
 
 def load(path: Path, model: type[Model], change: Change | None = None) -> Model:
     """Reads a file into a model, its content changed before if so wished. Raises UsageError naming file, line and key."""
-    return parse(_text(path), model, path, change)
+    return parse(text_of(path), model, path, change)
 
 
-def _text(path: Path) -> str:
+def text_of(path: Path) -> str:
+    """The text of a file. Raises UsageError naming it."""
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -68,7 +69,7 @@ def _text(path: Path) -> str:
 
 def load_keys(path: Path) -> tuple[dict[str, Any], dict[str, int]]:
     """The content of a file that no model describes, and the lines of its keys. Raises UsageError naming file and line."""
-    return _parsed(_text(path), path)
+    return _parsed(text_of(path), path)
 
 
 def parse(text: str, model: type[Model], path: Path, change: Change | None = None) -> Model:

@@ -1,6 +1,7 @@
 """Operations: questions and writes, each named once for all databases."""
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -326,4 +327,11 @@ def operations_file(name_or_path: str, relative_to: Path | None = None) -> Path:
 
 def load_operations(name_or_path: str, relative_to: Path | None = None) -> Operations:
     """A shipped operation set, or a user's own file."""
-    return toml_file.load(operations_file(name_or_path, relative_to), Operations, with_lists)
+    path = operations_file(name_or_path, relative_to)
+    return _read(toml_file.text_of(path), path)
+
+
+@lru_cache(maxsize=64)
+def _read(text: str, path: Path) -> Operations:
+    """The content of a file of this text, which every part of a study asks for."""
+    return toml_file.parse(text, Operations, path, with_lists)

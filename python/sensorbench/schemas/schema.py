@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -540,9 +541,7 @@ def load_schema(
             known = ", ".join(shipped) or f"none is shipped for {database} and {operations}"
             raise UsageError(f"there is no schema {name_or_path!r} of {database}; expected one of {known}, or a file (.toml)")
         path, name = shipped[name_or_path], name_or_path
-    file = toml_file.load(
-        path, SchemaFile, lambda content: repeated(with_lists(content), "field", fields) if fields else with_lists(content)
-    )
+    file = _read(toml_file.text_of(path), path, tuple(fields))
     if file.database != database:
         raise toml_file.error_at(path, "database", f"this schema is for {file.database}, but the target is {database}")
     if file.to_write:
@@ -552,6 +551,14 @@ def load_schema(
             if not re.match(WORD, table.replace(TABLE, "0")):
                 raise toml_file.error_at(path, f"load_query.{load_query}", f"{table!r}: the name of a table must be a word")
     return Schema(path, name, file, _chosen(path, file, parameters or {}))
+
+
+@lru_cache(maxsize=256)
+def _read(text: str, path: Path, fields: tuple[str, ...]) -> SchemaFile:
+    """The content of a file of this text. While a study is planned, each is asked for dozens of times: by every part, at several scales."""
+    return toml_file.parse(
+        text, SchemaFile, path, lambda content: repeated(with_lists(content), "field", fields) if fields else with_lists(content)
+    )
 
 
 def _chosen(path: Path, file: SchemaFile, given: dict[str, ParameterValue]) -> dict[str, ParameterValue]:
