@@ -39,8 +39,8 @@ OF_OTHER_RINGS = (
 )
 # They do little, so that the optimiser takes them more time than it saves: 40 s of CPU instead of 25 s for a start and one test.
 _QUICK = frozenset({"iotdb"})
-# QuestDB's threads look for work every millisecond until there was none for 7 s, which never happens to a server with tables: two idle ones took 5%
-# of the time of all tests with servers.
+# QuestDB's threads look for work every millisecond, and less often only after 7 s without any, which a server with tables never has. Two idle servers
+# took 5% of the CPU time of all tests with servers.
 _SETTINGS = {"questdb": {"shared.worker.nap.threshold": "100", "shared.worker.sleep.threshold": "200"}}
 _JAVA_OF_SERVERS = (17, 11)
 # Where Java is, before a test has the quick one.

@@ -247,7 +247,7 @@ def test_the_clients_ceilings_are_measured(cli: Cli) -> None:
     assert set(figures["open_loop_p99_us"]) == {"timer", "spinning"}
     assert set(figures["driver_ceiling"]) >= {"null", "sqlite", "fjall"}
     assert figures["null_ops_per_s"] > 0
-    # What hides the stall is off by nearly 1. Other tests interrupt the client here: how exact the percentile is, is tested on simulated time (fake.rs).
+    # A client that hides the stall is off by nearly 1. Other tests interrupt this one: fake.rs tests on simulated time how exact the percentile is.
     assert figures["stall_p999_error"] < 0.5
     # Ten million operations; a growth of one byte each would be ten million.
     assert figures["rss_growth_bytes"] < 5_000_000

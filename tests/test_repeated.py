@@ -9,6 +9,8 @@ from sensorbench.errors import UsageError
 from sensorbench.schemas import load_operations
 from sensorbench.schemas.repeated import names_of, repeated, with_lists
 
+ROOT = Path(__file__).parent.parent
+
 
 @pytest.mark.parametrize(
     ("part", "expected"),
@@ -61,3 +63,15 @@ def test_a_range_of_names_that_is_none_is_refused_with_its_file_and_key(written:
     file.write_text(f'[lists]\nfew = "{written}"\n[operation]\n', encoding="utf-8")
     with pytest.raises(UsageError, match=r"operations\.toml, line 2, lists\.few.*expected names, or a range"):
         load_operations(str(file))
+
+
+def test_a_file_is_parsed_once_and_again_when_it_has_changed(tmp_path: Path) -> None:
+    file = tmp_path / "operations.toml"
+    file.write_text((ROOT / "docs" / "example" / "operations.toml").read_text(encoding="utf-8"), encoding="utf-8")
+    first = load_operations(str(file))
+    assert load_operations(str(file)) is first
+    file.write_text(file.read_text(encoding="utf-8").replace('"Mean of an hour"', '"Average of an hour"'), encoding="utf-8")
+    assert (first.operation["mean_of_hour"].title, load_operations(str(file)).operation["mean_of_hour"].title) == (
+        "Mean of an hour",
+        "Average of an hour",
+    )
