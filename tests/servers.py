@@ -37,7 +37,7 @@ OF_OTHER_RINGS = (
     "test_factors_of_cassandra_are_measured_on_fresh_clusters_of_three_nodes",
     "test_a_ring_grows_and_shrinks_and_a_dead_node_comes_back",
 )
-# They do little, so that the optimiser takes them more time than it saves: 40 s of CPU instead of 25 s for a start and one test.
+# They do little, so that the optimizer takes them more time than it saves: 40 s of CPU instead of 25 s for a start and one test.
 _QUICK = frozenset({"iotdb"})
 # QuestDB's threads look for work every millisecond, and less often only after 7 s without any, which a server with tables never has. Two idle servers
 # took 5% of the CPU time of all tests with servers.
@@ -216,7 +216,7 @@ def make_no_lab(folder: Path) -> Path:
 
 
 def make_quick_java(folder: Path) -> Path | None:
-    """A home of Java whose virtual machines compile without the optimiser; none where there is no Java that servers run on. It is the first that
+    """A home of Java whose virtual machines compile without the optimizer; none where there is no Java that servers run on. It is the first that
     the lab itself would take.
     """
     java = find_java(_JAVA_OF_SERVERS)
@@ -232,7 +232,7 @@ def make_quick_java(folder: Path) -> Path | None:
 
 
 def have_quick_java(item: pytest.Item, home: Path | None) -> None:
-    """Has a test start servers of its own with that Java. The optimiser takes half of the CPU time of those that live for seconds, as most do; what
+    """Has a test start servers of its own with that Java. The optimizer takes half of the CPU time of those that live for seconds, as most do; what
     serves one test after the other is slower without it, and has the usual one.
     """
     if home is not None:

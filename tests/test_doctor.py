@@ -9,6 +9,7 @@ import pytest
 
 from sensorbench.analysis.verdicts import compare
 from sensorbench.benchmarks.doctor import Diagnosis, Noise, OperationNoise, check_noise, diagnosis_of
+from sensorbench.benchmarks.doctor.ceilings import stall_p999_error
 from sensorbench.benchmarks.doctor.checks import Timers, check_machine
 from sensorbench.benchmarks.doctor.diagnosis import Check
 from sensorbench.benchmarks.doctor.machine import MachineReading, clock_resolution_s, read_machine, wakeup_floor_s
@@ -247,7 +248,7 @@ def test_the_clients_ceilings_are_measured(cli: Cli) -> None:
     assert set(figures["open_loop_p99_us"]) == {"timer", "spinning"}
     assert set(figures["driver_ceiling"]) >= {"null", "sqlite", "fjall"}
     assert figures["null_ops_per_s"] > 0
-    # A client that hides the stall is off by nearly 1. Other tests interrupt this one: fake.rs tests on simulated time how exact the percentile is.
-    assert figures["stall_p999_error"] < 0.5
+    # An error of arithmetic, not a speed. Other tests may interrupt the client for a moment, which only adds to it: then the stall is measured again.
+    assert figures["stall_p999_error"] < 0.02 or any(stall_p999_error(10.0) < 0.02 for _ in range(3))
     # Ten million operations; a growth of one byte each would be ten million.
     assert figures["rss_growth_bytes"] < 5_000_000
