@@ -1,7 +1,7 @@
 """Commands that need no measurements start at once: they import nothing that is large."""
 
 import ast
-import importlib
+import importlib.util
 import json
 import os
 import subprocess
@@ -24,9 +24,9 @@ LAZY_PACKAGES = [stub.parent for stub in sorted(PACKAGE.rglob("__init__.pyi"))]
 
 _TELL_IMPORTED = """
 import json, sys
-from sensorbench.cli.main import main
+from sensorbench.cli.main import start
 try:
-    main()
+    start()
 finally:
     sys.stderr.write(json.dumps(sorted({name.partition(".")[0] for name in sys.modules})))
 """
@@ -54,6 +54,13 @@ def test_options_of_benchmarks_import_nothing_large(options: Path) -> None:
 
 def test_a_large_import_is_seen() -> None:
     assert "duckdb" in imported_by("data", "list")
+
+
+def test_commands_do_without_pandas_where_it_is_installed() -> None:
+    assert importlib.util.find_spec("pandas")
+    imported = imported_by("data", "checksum", "beijing-air-quality", "--scale", "0.02")
+    assert "pyarrow" in imported
+    assert "pandas" not in imported
 
 
 @pytest.mark.parametrize("path", GROUPS, ids=lambda path: " ".join(path) or "sensorbench")

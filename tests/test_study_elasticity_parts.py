@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 
 from sensorbench.app import elasticity as clusters
-from sensorbench.benchmarks.elasticity import ElasticityStudyOptions
+from sensorbench.benchmarks.elasticity import ElasticityStudyOptions, spec_of
+from sensorbench.dataset import open_dataset
 from sensorbench.errors import UsageError
 from sensorbench.results.elasticity import ElasticityStudyPlan, parts_left, write_study_plan
 from sensorbench.studies.elasticity import ELASTICITY, Deadline, choose, parts_of
+from sensorbench.studies.elasticity.budget import ARTICLE_BYTES, SCALES
 from tests.conftest import Cli
 
 FILE = ELASTICITY.file
@@ -58,6 +60,19 @@ def test_a_budget_chooses_the_largest_scale_that_fits() -> None:
     # What a user says is not changed.
     given = choose(FILE, hbase.model_copy(update={"scale": 0.2, "operations": 7}), 1200.0)
     assert (given.options.used_scale, given.options.operations) == (0.2, 7)
+
+
+@pytest.mark.parametrize(("system", "scale"), [("cassandra", SCALES[-1]), ("hbase", SCALES[-2])])
+def test_budgets_know_scales_at_which_nodes_hold_more_than_their_memory_has_room_for(system: str, scale: float) -> None:
+    part = parts_of(FILE, ElasticityStudyOptions(targets=(system,), scenarios=("at-once",), repetitions=1, scale=scale))[0]
+    (target,) = part.options.targets
+    articles = open_dataset("wikipedia-generated", scale=scale)
+    spec = spec_of(part.options, target, 0, articles)
+    replicas = int(spec.target.url_options.get("replication", "1"))
+    on_each_node = articles.describe().readings * ARTICLE_BYTES * spec.copies * replicas / spec.nodes
+    assert spec.node_memory_bytes is not None
+    assert spec.node_idle_bytes is not None
+    assert on_each_node > spec.node_memory_bytes - spec.node_idle_bytes
 
 
 def test_what_does_not_fit_as_a_whole_is_as_small_as_it_can_be() -> None:
