@@ -278,6 +278,28 @@ def test_operations_that_did_not_end_are_found_in_a_bundle_of_hbase(cli: Cli, gr
 
 
 @pytest.mark.cluster
+def test_histories_of_hbase_that_are_too_long_are_left_out_of_a_bundle_that_says_so(
+    cli: Cli, grown: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sensorbench.bundles.contents.HISTORIES_OF_ALL", 0)
+    bundle = tmp_path / "grown.sbz"
+    assert cli("bundle", grown, "--out", bundle).exit_code == 0
+    index = read_index(bundle)
+    assert index.register_operations_left_out > 0
+    assert not any(file.path.endswith("history.parquet") for file in index.files)
+    found = verify(bundle)
+    assert found.is_sound
+    assert any(f"{index.register_operations_left_out:,} operations on registers" in text for text in found.unverified)
+
+    # Who leaves them out without a word is found.
+    def say_nothing(unpacked: Path) -> None:
+        edit_json(unpacked / "bundle.json", lambda said: said.update(register_operations_left_out=0))
+
+    problems = verify(forged(bundle, tmp_path, say_nothing)).problems
+    assert "guarantees" in str(problems[0])
+
+
+@pytest.mark.cluster
 def test_works_of_hbase_are_compared_beside_what_was_printed(cli: Cli, grown: Path, tmp_path: Path) -> None:
     out = tmp_path / "compared"
     ended = cli("elasticity", "compare", grown, grown, "--out", out, "--no-open", "--json")

@@ -37,6 +37,8 @@ SAMPLED, SAMPLED_OF_ALL = 5_000, 25_000
 SLOWEST = 20
 # Averages and sums of readings do not compress: up to this many of a bundle are kept, of evenly chosen operations, those that have a reference first.
 VALUES_OF_ALL = 100_000
+# Nor do the times of operations on registers, of which nothing follows but what their clients saw: histories of more than this many are left out.
+HISTORIES_OF_ALL = 150_000
 # Spreads numbers of operations, whose kinds may come in a fixed order (Knuth's multiplicative hash).
 _SPREAD = np.uint64(2_654_435_761)
 
@@ -64,13 +66,14 @@ STATUS_FILE = "status.parquet"
 
 @dataclass(frozen=True)
 class Contents:
-    """The entries of a bundle but for its index; the entry of each variant's schema file, by part and variant; and how many answers have their values
-    left out.
+    """The entries of a bundle but for its index; the entry of each variant's schema file, by part and variant; how many answers have their values
+    left out; and how many operations on registers the histories have that are left out.
     """
 
     entries: dict[str, Content]
     schema_files: dict[str, str]
     answers_without_values: int
+    register_operations_left_out: int
 
 
 def without_secrets(text: str) -> str:
@@ -103,9 +106,10 @@ def contents_of(folder: Path, work: Path, *, with_operations: bool) -> Contents:
         entries[f"{RESULTS_PART}/{name}"] = (
             without_secrets(path.read_text(encoding="utf-8")).encode() if path.suffix in _TEXTS else path
         )
-    without_values = 0
+    without_values = left_out = 0
     if not with_operations:
-        entries |= _in_place_of_logs(folder, work / "sums")
+        left_out = _in_too_long_histories(folder)
+        entries |= _in_place_of_logs(folder, work / "sums", with_histories=not left_out)
         answers, without_values = _compact_answers(folder, work / "answers")
         entries |= answers
         if kind_of(folder) in _OF_PHASES:
@@ -113,7 +117,7 @@ def contents_of(folder: Path, work: Path, *, with_operations: bool) -> Contents:
     schema_files: dict[str, str] = {}
     for part in comparison_parts(folder):
         _add_sources(folder, part, entries, schema_files)
-    return Contents(entries, schema_files, without_values)
+    return Contents(entries, schema_files, without_values, left_out)
 
 
 def comparison_parts(folder: Path) -> list[str]:
@@ -129,9 +133,20 @@ def schema_key(part: str, variant: str) -> str:
     return variant if part == "." else f"{part}/{variant}"
 
 
-def _in_place_of_logs(folder: Path, work: Path) -> Iterator[tuple[str, Content]]:
+def _runs_in(folder: Path) -> list[Path]:
+    return [path.parent for path in sorted(folder.rglob(MANIFEST_FILE)) if kind_of(path.parent) == "run"]
+
+
+def _in_too_long_histories(folder: Path) -> int:
+    """How many operations the histories of all changes of clusters have, if these are too many for a bundle; else 0."""
+    histories = [history for run in _runs_in(folder) if _is_change(run, folder) and (history := history_in(run)) is not None]
+    operations = sum(history.num_rows for history in histories)
+    return operations if operations > HISTORIES_OF_ALL else 0
+
+
+def _in_place_of_logs(folder: Path, work: Path, *, with_histories: bool) -> Iterator[tuple[str, Content]]:
     """For each run that has a log, what figures follow from: in most kinds block sums, and a sample of its operations."""
-    runs = [path.parent for path in sorted(folder.rglob(MANIFEST_FILE)) if kind_of(path.parent) == "run"]
+    runs = _runs_in(folder)
     sampled = min(SAMPLED, SAMPLED_OF_ALL // max(1, len(runs)))
     for run_folder in runs:
         run = read_run(run_folder)
@@ -142,7 +157,7 @@ def _in_place_of_logs(folder: Path, work: Path) -> Iterator[tuple[str, Content]]
         place = work / name
         place.mkdir(parents=True)
         if _is_change(run_folder, folder):
-            _write_sums_of_change(run, place)
+            _write_sums_of_change(run, place, with_history=with_histories)
         else:
             write_table(place / SAMPLED_FILE, _sample(log, sampled))
             if is_logged_whole(run):
@@ -164,11 +179,12 @@ def _is_answer_of_change(path: Path, folder: Path) -> bool:
     return bool(_ANSWERS.fullmatch(path.name)) and _is_change(path.parent.parent if of_segments else path.parent, folder)
 
 
-def _write_sums_of_change(run: RunResult, place: Path) -> None:
+def _write_sums_of_change(run: RunResult, place: Path, *, with_history: bool) -> None:
     """Writes the measurements of request sets, the history of registers as a table, of what servers reported that of which figures are made, and one
     histogram of each phase: figures follow from request sums and from the series per second.
     """
-    sums, history, status = request_sums_of(run), history_in(run.folder), run.table("status")
+    sums, status = request_sums_of(run), run.table("status")
+    history = history_in(run.folder) if with_history else None
     if sums is not None:
         write_result(place / REQUEST_SUMS_FILE, sums.model_dump_json() + "\n")
     if history is not None:

@@ -50,6 +50,8 @@ COMPUTED = (
 )
 # Of these, what may need logs of operations.
 MAY_NEED_LOGS = ("claims", "published", "result.sections", "result.models", "result.guarantees", "result.retention")
+# What follows from histories of registers alone.
+_OF_HISTORIES = {"guarantees", "lost_writes", "stale_reads"}
 # Rankings of variants that did a prefix of the operations are of the operations that two have in common.
 _NEEDS_LOGS_BY_PREFIX = "result.rankings"
 _PREFIX = "prefix"
@@ -123,6 +125,11 @@ def may_need_logs(path: str, summary: Summary[Any]) -> bool:
     """Whether a figure may be one that does not follow where logs of operations are left out."""
     has_prefixes = any(caveat.kind == _PREFIX for caveat in summary.warnings)
     return path.startswith(MAY_NEED_LOGS) or (has_prefixes and path.startswith(_NEEDS_LOGS_BY_PREFIX))
+
+
+def needs_history(difference: "Difference") -> bool:
+    """Whether what clients of registers saw was not computed again."""
+    return difference.computed is None and difference.path.rpartition(".")[2] in _OF_HISTORIES
 
 
 def _differences(path: str, stored: Any, computed: Any) -> Iterator[Difference]:

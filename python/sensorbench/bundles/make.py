@@ -90,6 +90,7 @@ def make_bundle(
             bundled_by=__version__,
             with_operations=with_operations,
             answers_without_values=contents.answers_without_values,
+            register_operations_left_out=contents.register_operations_left_out,
             schema_files=contents.schema_files,
             unverifiable=_unverifiable(entries, summaries, summarise, Path(work) / "unpacked"),
             files=listed(entries),

@@ -72,6 +72,10 @@ class BundleIndex(BaseModel):
     answers_without_values: int = Field(
         0, description="Answers of which only rows and hash are in it, and not the values that are compared within a tolerance."
     )
+    register_operations_left_out: int = Field(
+        0,
+        description="Operations on registers whose histories are left out, so that what their clients saw cannot be computed again.",
+    )
     schema_files: dict[str, str] = Field(description="The entry of each variant's schema file, by part and variant.")
     unverifiable: list[str] = Field(
         description="Figures of the summaries that do not follow from what is in the bundle, because logs of operations are left out."

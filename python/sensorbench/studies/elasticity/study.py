@@ -133,7 +133,8 @@ def _envelope(works: Sequence[ElasticitySummary]) -> dict[str, Any]:
     """What the works have in common, and how they ended: the first that is not complete speaks for all."""
     cut_short = next((work for work in works if work.status != "complete"), None)
     versions = sorted({work.version for work in works})
-    commands = [work.command for work in works]
+    # A part that was continued with, or measured again, has this word besides.
+    commands = [[word for word in work.command if word != "--resume"] for work in works]
     return {
         "title": TITLE,
         "status": cut_short.status if cut_short else "complete",
