@@ -25,7 +25,7 @@ from sensorbench.benchmarks.elasticity.scenario import NEVER_STABLE, STABLE, Len
 from sensorbench.errors import FailedError, UsageError
 from sensorbench.hosts.host import Host
 from sensorbench.lab.state_dirs import instances_folder
-from sensorbench.results.bundle import read_index
+from sensorbench.results.bundle import INDEX_FILE, read_index, unpack, write_bundle
 from sensorbench.results.elasticity import read_elasticity
 from sensorbench.results.json_schemas import json_schemas
 from tests.conftest import Cli, commands_on, run_main
@@ -292,10 +292,12 @@ def test_histories_of_hbase_that_are_too_long_are_left_out_of_a_bundle_that_says
     assert any(f"{index.register_operations_left_out:,} operations on registers" in text for text in found.unverified)
 
     # Who leaves them out without a word is found.
-    def say_nothing(unpacked: Path) -> None:
-        edit_json(unpacked / "bundle.json", lambda said: said.update(register_operations_left_out=0))
-
-    problems = verify(forged(bundle, tmp_path, say_nothing)).problems
+    unpack(bundle, tmp_path / "unpacked")
+    entries = {file.path: tmp_path / "unpacked" / file.path for file in index.files}
+    silent = index.model_copy(update={"register_operations_left_out": 0})
+    write_bundle(tmp_path / "silent.sbz", {**entries, INDEX_FILE: silent.model_dump_json().encode()})
+    problems = verify(tmp_path / "silent.sbz").problems
+    assert {problem.check for problem in problems} == {"figures"}
     assert "guarantees" in str(problems[0])
 
 
