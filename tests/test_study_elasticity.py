@@ -327,6 +327,8 @@ def test_a_comparison_says_what_its_clusters_have_in_common(tmp_path: Path) -> N
         ("c", "complete"),
     ]
     assert summarise([("a", works["a"]), ("c", works["c"])]).command == ["sensorbench", "cassandra"]
+    resumed = works["c"].model_copy(update={"command": [*works["c"].command, "--resume"]})
+    assert summarise([("a", works["a"]), ("c", resumed)]).command == ["sensorbench", "cassandra"]
     for name, model in {"elasticity": works["b"], "elasticitycomparison": summary}.items():
         jsonschema.validate(json.loads(model.model_dump_json()), json_schemas()[f"{name}-summary"])
     # The folders are found again in what is written, and the page names them.

@@ -3,7 +3,7 @@ the values that are compared within a tolerance.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -108,8 +108,8 @@ def contents_of(folder: Path, work: Path, *, with_operations: bool) -> Contents:
         )
     without_values = left_out = 0
     if not with_operations:
-        left_out = _in_too_long_histories(folder)
-        entries |= _in_place_of_logs(folder, work / "sums", with_histories=not left_out)
+        histories, left_out = _histories(folder)
+        entries |= _in_place_of_logs(folder, work / "sums", histories)
         answers, without_values = _compact_answers(folder, work / "answers")
         entries |= answers
         if kind_of(folder) in _OF_PHASES:
@@ -137,14 +137,19 @@ def _runs_in(folder: Path) -> list[Path]:
     return [path.parent for path in sorted(folder.rglob(MANIFEST_FILE)) if kind_of(path.parent) == "run"]
 
 
-def _in_too_long_histories(folder: Path) -> int:
-    """How many operations the histories of all changes of clusters have, if these are too many for a bundle; else 0."""
-    histories = [history for run in _runs_in(folder) if _is_change(run, folder) and (history := history_in(run)) is not None]
-    operations = sum(history.num_rows for history in histories)
-    return operations if operations > HISTORIES_OF_ALL else 0
+def _histories(folder: Path) -> tuple[dict[Path, pa.Table], int]:
+    """The history of each run in which a cluster changed, by its folder, and 0; none, and how many operations all have, if these are too many."""
+    histories: dict[Path, pa.Table] = {}
+    operations = 0
+    for run in _runs_in(folder):
+        if _is_change(run, folder) and (history := history_in(run)) is not None:
+            operations += history.num_rows
+            if operations <= HISTORIES_OF_ALL:
+                histories[run] = history
+    return (histories, 0) if operations <= HISTORIES_OF_ALL else ({}, operations)
 
 
-def _in_place_of_logs(folder: Path, work: Path, *, with_histories: bool) -> Iterator[tuple[str, Content]]:
+def _in_place_of_logs(folder: Path, work: Path, histories: Mapping[Path, pa.Table]) -> Iterator[tuple[str, Content]]:
     """For each run that has a log, what figures follow from: in most kinds block sums, and a sample of its operations."""
     runs = _runs_in(folder)
     sampled = min(SAMPLED, SAMPLED_OF_ALL // max(1, len(runs)))
@@ -157,7 +162,7 @@ def _in_place_of_logs(folder: Path, work: Path, *, with_histories: bool) -> Iter
         place = work / name
         place.mkdir(parents=True)
         if _is_change(run_folder, folder):
-            _write_sums_of_change(run, place, with_history=with_histories)
+            _write_sums_of_change(run, histories.get(run_folder), place)
         else:
             write_table(place / SAMPLED_FILE, _sample(log, sampled))
             if is_logged_whole(run):
@@ -179,12 +184,11 @@ def _is_answer_of_change(path: Path, folder: Path) -> bool:
     return bool(_ANSWERS.fullmatch(path.name)) and _is_change(path.parent.parent if of_segments else path.parent, folder)
 
 
-def _write_sums_of_change(run: RunResult, place: Path, *, with_history: bool) -> None:
-    """Writes the measurements of request sets, the history of registers as a table, of what servers reported that of which figures are made, and one
+def _write_sums_of_change(run: RunResult, history: pa.Table | None, place: Path) -> None:
+    """Writes the measurements of request sets, the history of registers, of what servers reported that of which figures are made, and one
     histogram of each phase: figures follow from request sums and from the series per second.
     """
     sums, status = request_sums_of(run), run.table("status")
-    history = history_in(run.folder) if with_history else None
     if sums is not None:
         write_result(place / REQUEST_SUMS_FILE, sums.model_dump_json() + "\n")
     if history is not None:

@@ -109,9 +109,12 @@ def figures_of(summary: Summary[Any]) -> dict[str, object]:
     return dict(_leaves("", summary.model_dump(mode="json")))
 
 
-def computed_count(summary: Summary[Any]) -> int:
-    """How many figures of a summary are computed of results."""
-    return sum(1 for path, value in figures_of(summary).items() if is_computed(path, summary.kind) and value is not None)
+def computed_count(summary: Summary[Any], below: str = "") -> int:
+    """How many figures of a summary are computed of results: all, or those whose paths begin with `below`."""
+    return sum(
+        path.startswith(below) and is_computed(path, summary.kind) and value is not None
+        for path, value in figures_of(summary).items()
+    )
 
 
 def is_computed(path: str, kind: str) -> bool:

@@ -15,7 +15,7 @@ from sensorbench.bundles.checks.request_sums import check_request_sums
 from sensorbench.bundles.checks.schema_files import check_schema_files
 from sensorbench.bundles.checks.times import check_schedule, check_times
 from sensorbench.bundles.contents import comparison_parts, schema_key
-from sensorbench.bundles.figures import Remeasured, computed_count, differences, figures_of, may_need_logs, needs_history
+from sensorbench.bundles.figures import Remeasured, computed_count, differences, may_need_logs, needs_history
 from sensorbench.bundles.make import Summarise
 from sensorbench.bundles.signature import signer_of
 from sensorbench.errors import FailedError, SensorbenchError
@@ -283,8 +283,8 @@ def _figures(
             name = "/".join(filter(None, [place.strip("."), difference.path]))
             if name in listed and not index.with_operations and may_need_logs(difference.path, computed):
                 unverified.append(f"{name} (it needs the log of operations)")
-            elif index.register_operations_left_out and needs_history(difference):
-                figures -= sum(path.startswith(difference.path) for path in figures_of(stored))
+            elif index.results in _CLUSTERS and index.register_operations_left_out and needs_history(difference):
+                figures -= computed_count(stored, difference.path)
             else:
                 problems.append(Problem(FIGURES, where, str(difference)))
     return summaries, figures - len(unverified), unverified, problems
