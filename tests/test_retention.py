@@ -4,6 +4,7 @@ The wrong databases are SQLite with other statements: one that removes a day too
 maximum is wrong.
 """
 
+import html
 import json
 import shutil
 from dataclasses import replace
@@ -116,7 +117,7 @@ def run(
     file = folder / "experiment.toml"
     file.write_text(experiment.format(targets=listed, lookback=lookback), encoding="utf-8")
     ended = cli("run", file, "--out", folder / "out", "--no-open")
-    assert ended.exit_code == exit_code, ended.err
+    assert ended.exit_code == exit_code, f"{ended.out}\n{ended.err}"
     return ended, json.loads((folder / "out" / "summary.json").read_text(encoding="utf-8"))
 
 
@@ -268,6 +269,22 @@ def test_what_expired_and_was_rolled_up_rightly_is_found_to_be_right(planted: tu
     assert retention["expired"] > of_write["readings"] > retention["kept"]
     assert rollup["rows"] == rollup["right"] > 500
     assert (rollup["missing"], rollup["differ"], rollup["extra"], rollup["by_late"], rollup["undecided"]) == (0, 0, 0, 0, 0)
+
+
+def test_actions_that_fail_are_counted_with_their_error_wherever_results_are_shown(cli: Cli, tmp_path: Path) -> None:
+    overflow = "time < :before + abs(-9223372036854775807 - 1)"
+    text = SCHEMA.format(**RIGHT).replace("time < :before", overflow)
+    tmp_path.joinpath("fails.toml").write_text(text, encoding="utf-8")
+    ended, summary = run(cli, tmp_path, [("sqlite", "fails.toml")], exit_code=1)
+    ((variant, of),) = summary["result"]["retention"].items()
+    expire = of["actions"][1]
+    assert (expire["kind"], expire["failed"]) == ("expire", expire["count"] + 1)
+    says = f"{expire['failed']} expire actions failed: {expire['first_error']}"
+    assert "integer overflow" in says
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    for shown in (ended.out, html.unescape(page)):
+        assert says in shown
+    assert accounts_of(summary)[variant.rpartition("-")[2]]["retention"]["not_expired"] > 100
 
 
 def test_a_rollup_that_does_not_look_back_lacks_late_readings_and_nothing_else(cli: Cli, tmp_path: Path) -> None:

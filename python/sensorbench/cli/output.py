@@ -14,7 +14,7 @@ from sensorbench.claims import Claim
 from sensorbench.cli.printing import new_table, open_page, print_json
 from sensorbench.progress import ProgressReporter, console, print_labelled
 from sensorbench.report import answer, formatting
-from sensorbench.report.accounting import described_rollup, retained_accounts
+from sensorbench.report.accounting import described_rollup, failed_actions, retained_accounts
 from sensorbench.report.load_generators import clock_lines, loaded_lines
 from sensorbench.results.summary.claims import JudgedClaim, MeasuredFigure, verdict_counts
 from sensorbench.results.summary.comparison import ComparisonSummary, RankedVariant
@@ -98,7 +98,7 @@ def _accounts(summary: ComparisonSummary) -> Iterator[str]:
 
 
 def _retention(summary: ComparisonSummary) -> Iterator[str]:
-    """What expired and what is left of it, of each variant."""
+    """What expired and what is left of it, of each variant; and which actions failed."""
     for variant, of_write, retention in retained_accounts(summary.result):
         still = f", {retention.not_expired:,} of them still there" if retention.not_expired else ""
         lost = f", {of_write.lost:,} of them lost" if of_write.lost else ""
@@ -106,6 +106,7 @@ def _retention(summary: ComparisonSummary) -> Iterator[str]:
             f"{formatting.variant(variant)}: {retention.kept:,} readings kept{lost}; {retention.expired:,} expired{still}; "
             f"{described_rollup(retention)}"
         )
+    yield from failed_actions(summary.result)
 
 
 def _freshness(summary: ComparisonSummary) -> Iterator[str]:

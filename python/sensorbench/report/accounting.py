@@ -6,6 +6,7 @@ from sensorbench.report import formatting
 from sensorbench.results.page import Columns, Line, Piece, Section, Table, Text
 from sensorbench.results.summary.accounting import RetentionAccounting, StreamAccounting
 from sensorbench.results.summary.comparison import ComparisonFigures
+from sensorbench.wording import counted
 
 _RULES = {
     None: "not stated",
@@ -120,6 +121,16 @@ def retained_accounts(result: ComparisonFigures) -> list[tuple[str, StreamAccoun
         for variant, checks in result.contents.items()
         for of_write in checks.accounting
         if of_write.retention is not None
+    ]
+
+
+def failed_actions(result: ComparisonFigures) -> list[str]:
+    """How many actions of retention failed, and the first error, by variant and kind."""
+    return [
+        f"{formatting.variant(variant)}: {counted(actions.failed, f'{actions.kind} action')} failed: {actions.first_error}"
+        for variant, of in result.retention.items()
+        for actions in of.actions
+        if actions.failed
     ]
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import altair as alt
 
 from sensorbench.report import charts, formatting, parts
-from sensorbench.report.accounting import described_rollup, retained_accounts
+from sensorbench.report.accounting import described_rollup, failed_actions, retained_accounts
 from sensorbench.report.charts import IntervalRow
 from sensorbench.results import ComparisonResult, RunResult
 from sensorbench.results.latencies import of_kind
@@ -14,7 +14,6 @@ from sensorbench.results.manifest import MEASURE
 from sensorbench.results.page import Block, Chart, ChartSpec, Columns, Heading, Line, Piece, Section, Table, Text
 from sensorbench.results.retention import EXPIRE, ROLLUP, RetentionEvent, read_retention
 from sensorbench.results.summary.comparison import ComparisonSummary
-from sensorbench.wording import counted
 
 
 class SizeRow(NamedTuple):
@@ -141,7 +140,7 @@ def _counted(wrong: int) -> Piece:
 
 
 def _notes(summary: ComparisonSummary) -> list[Text]:
-    notes = []
+    notes: list[Text] = []
     for variant, _, retention in retained_accounts(summary.result):
         if retention.rollup is not None and retention.rollup.wrong:
             notes.append(Text(f"{formatting.variant(variant)}: {described_rollup(retention)}.", "bad"))
@@ -153,16 +152,7 @@ def _notes(summary: ComparisonSummary) -> list[Text]:
                     "note",
                 )
             )
-    for variant, of in summary.result.retention.items():
-        notes += [
-            Text(
-                f"{formatting.variant(variant)}: {counted(actions.failed, f'{actions.kind} action')} failed: {actions.first_error}",
-                "bad",
-            )
-            for actions in of.actions
-            if actions.failed
-        ]
-    return notes
+    return [*notes, *(Text(failed, "bad") for failed in failed_actions(summary.result))]
 
 
 def _costs(summary: ComparisonSummary) -> Table:
