@@ -19,9 +19,10 @@ from docsite.evidence.pages import Published, published, violations, with_eviden
 
 from sensorbench.advisor import EvidenceBundle, Recommendation, RecommendOptions, evidence_text, shipped, shipped_evidence
 from sensorbench.advisor.leave_one_out import LeaveOneOut
-from sensorbench.advisor.recommend import recommend
+from sensorbench.advisor.recommend import recommend, use_cases
 from sensorbench.advisor.source import EVIDENCE_FILE
 from sensorbench.analysis.advice import Needs
+from sensorbench.analysis.candidate import Candidate
 from sensorbench.analysis.sizing import Load
 from sensorbench.app.bundle import verify
 from sensorbench.benchmarks.comparison import Gathered
@@ -376,6 +377,30 @@ def test_evidence_comes_before_the_reference_and_the_users_before_what_is_shippe
     assert (own.source.name, target_of(own)) == ("own", "fjall")
     with pytest.raises(UsageError, match="--evidence: no bundle measured what you need"):
         recommended(replace(small, gathered=Gathered({}, (), (), ())), targets=("none",))
+
+
+def test_a_shipped_bundle_of_one_layout_at_servers_with_other_settings_recommends_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    first, *others = (place.candidate for place in recommended().ranking.places)
+    tuned = replace(first, name="tuned", target=f"{first.target}_tuned")
+    another = next(candidate for candidate in others if candidate.layout != first.layout)
+
+    def bundle_with(*candidates: Candidate) -> EvidenceBundle:
+        whole = bundle_of("settings", {}, readings=10**6)
+        return replace(whole, gathered=replace(whole.gathered, candidates=candidates))
+
+    def ship(bundle: EvidenceBundle) -> None:
+        monkeypatch.setattr("sensorbench.advisor.recommend.shipped_evidence", lambda: [bundle])
+
+    one_layout = bundle_with(first, tuned)
+    ship(one_layout)
+    assert [recommended().source.kind, recommended(targets=(first.target,)).source.kind] == ["reference"] * 2
+    assert use_cases(None)[0].kind == "reference"
+    # What users name themselves counts.
+    assert recommended(replace(one_layout, is_own=True)).source.name == "settings"
+    ship(bundle_with(first, tuned, another))
+    assert [recommended().source.name, recommended(targets=(first.target,)).source.name] == ["settings"] * 2
 
 
 def test_each_bundle_is_left_out_and_asked_what_the_others_recommend() -> None:

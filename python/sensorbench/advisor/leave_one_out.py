@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from sensorbench.advisor.source import EvidenceBundle
 from sensorbench.analysis.advice import Ranking
-from sensorbench.analysis.candidate import Candidate
 
 # The recommended layout holds where the best there has at most this many times its score.
 WITHIN = 1.25
@@ -64,10 +63,6 @@ def leave_one_out(
 
 def _ratio(recommended: Ranking, held_out: Ranking) -> float | None:
     """How many times the score of the first layout that both measured the best has where it was held out; None if they have none in common."""
-    there = {_layout(place.candidate): place.candidate for place in held_out.places}
-    first = next((there[key] for place in recommended.places if (key := _layout(place.candidate)) in there), None)
+    there = {place.candidate.layout: place.candidate for place in held_out.places}
+    first = next((there[key] for place in recommended.places if (key := place.candidate.layout) in there), None)
     return held_out.ratio(held_out.places[0].candidate, first).value if first is not None else None
-
-
-def _layout(candidate: Candidate) -> tuple[str, str, str]:
-    return candidate.database, candidate.schema, str(sorted(candidate.parameters.items()))

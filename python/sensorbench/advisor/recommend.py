@@ -17,6 +17,9 @@ from sensorbench.analysis.use_cases import USE_CASES, Outcome, outcome
 from sensorbench.benchmarks.comparison import Gathered, by_reason, gather
 from sensorbench.errors import UsageError
 
+# A shipped bundle with fewer layouts than these that fit says nothing of which is the best: it may compare settings of a server.
+_COMPARED = 2
+
 
 @dataclass(frozen=True)
 class Prices:
@@ -88,7 +91,7 @@ def recommend(options: RecommendOptions, folder: Path | None, evidence: Sequence
     Args:
         options: needs, load and prices.
         folder: of results; without one, the bundle of evidence that lies nearest to the need counts, and where none measured
-            what is needed, the shipped reference.
+            what is needed, the shipped reference. A shipped bundle must have more than one layout that fits.
         evidence: bundles of the user's own, which come before those that are shipped.
 
     Returns:
@@ -122,7 +125,8 @@ def use_cases(
     found = []
     for bundle in [*evidence, *shipped_evidence()]:
         source, outcomes = _use_cases(Source("evidence", bundle.name, bundle.gathered), ())
-        answered = sum(outcome.best is not None for outcome in outcomes)
+        compared = 1 if bundle.is_own else _COMPARED
+        answered = sum(outcome.ranking.layouts >= compared for outcome in outcomes)
         found.append((bundle.is_own, answered, _readings(bundle.gathered), source))
     best = max((each for each in found if each[1] == len(USE_CASES)), key=lambda each: each[:3], default=None)
     return _use_cases(best[3] if best else Source("reference", "reference", shipped()), targets)
@@ -147,6 +151,9 @@ def _answering(
             _, ranking = _ranked(options, Source("evidence", bundle.name, bundle.gathered))
         except UsageError as error:
             reasons.append(str(error))
+            continue
+        if not bundle.is_own and rank(ranking.needs, bundle.gathered.candidates).layouts < _COMPARED:
+            reasons.append(f"the evidence bundle {bundle.name}: one layout fits, and a recommendation compares several")
             continue
         answering.append(bundle)
         rankings[bundle.sha256] = ranking

@@ -75,6 +75,11 @@ class Ranking:
     places: tuple[Place, ...]
     left_out: tuple[tuple[str, str], ...]
 
+    @property
+    def layouts(self) -> int:
+        """How many layouts have a place; one at several servers of a database counts once."""
+        return len({place.candidate.layout for place in self.places})
+
     def place_of(self, candidate: Candidate) -> int | None:
         """Its place, from 1 on; None when it was left out."""
         return next((number for number, place in enumerate(self.places, 1) if place.candidate is candidate), None)

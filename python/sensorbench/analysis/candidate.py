@@ -71,6 +71,11 @@ class Candidate:
     bytes_a_reading: float | None
     memory_bytes: float | None
 
+    @property
+    def layout(self) -> tuple[str, str, str]:
+        """Database, schema and parameters: the same for a layout at servers with other settings, and in other results."""
+        return self.database, self.schema, str(sorted(self.parameters.items()))
+
     def measured(self, questions: Sequence[str]) -> tuple[Measured, ...]:
         """What was measured of these questions."""
         return tuple(measurement for measurement in self.reads if measurement.operation in questions)
