@@ -197,7 +197,7 @@ def test_each_study_is_planned_with_the_targets_that_it_has_itself(cli: Cli, tmp
 def test_many_variants_that_are_cut_by_time_are_one_line_on_the_screen() -> None:
     cut = {"a": (3, 10), "b": (9, 10), "c": (10, 5_000), "d": (4_000, 5_000)}
     (line,) = notes_of(prefix_caveats(cut))
-    assert line.startswith("4 variants: prefix; the report says what of each. Give more time by --budget")
+    assert line.startswith("4 variants: runs that ended by time; the report has the details. Give more time by --budget")
     few = notes_of(prefix_caveats(dict(list(cut.items())[:3])))
     assert [note.partition(" it did the first ")[2][:7] for note in few] == ["3 of 10", "9 of 10", "10 of 5"]
 

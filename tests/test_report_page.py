@@ -7,6 +7,7 @@ from pathlib import Path
 
 import altair as alt
 import pytest
+import vl_convert
 
 from sensorbench.report import charts, formatting, parts
 from sensorbench.report.build import write_page
@@ -146,6 +147,15 @@ def test_long_names_get_room_for_their_lines() -> None:
     row = charts.FigureRow("a", 1.0, 0.9, 1.1)
     short, long = charts.figures([row], ["a"]), charts.figures([row], ["a-database-of-a-very-long-name"])
     assert short["height"] < long["height"]
+
+
+def test_each_long_name_is_drawn_the_last_one_too() -> None:
+    variants = [f"cassandra-typed-asynchronous_{number}" for number in (16, 102, 512)]
+    chart = charts.figures([charts.FigureRow(variant, 1.0, 0.9, 1.1) for variant in variants], variants)
+    # Not through `write_chart_files`: in tests, charts that differ in names alone get one picture.
+    svg = vl_convert.vegalite_to_svg({**chart, "width": 600, "config": {"axis": {"labelOverlap": "greedy", "labelBound": True}}})
+    # Vega keeps a name for which it has no room, and hides it.
+    assert re.findall(r'opacity="1"><tspan>(?:(?!</text>).)*asynchronous_(\d+)<', svg) == ["16", "102", "512"]
 
 
 def heads_with_late_warnings(source: str) -> list[str]:

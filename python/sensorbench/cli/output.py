@@ -132,7 +132,7 @@ def notes_of(caveats: Iterable[Caveat]) -> list[str]:
 def _lines(kind: str, alike: Sequence[Caveat]) -> list[str]:
     if len(alike) > MAX_ALIKE:
         actions = " ".join(dict.fromkeys(caveat.action for caveat in alike))
-        return [f"{len(alike)} variants: {kind}; the report says what of each. {actions}"]
+        return [f"{len(alike)} variants: {formatting.kind_of_warnings(kind)}; the report has the details. {actions}"]
     about = [f"{formatting.variant(caveat.variant)}: " if caveat.variant else "" for caveat in alike]
     return [f"{whose}{caveat.text} {caveat.action}" for whose, caveat in zip(about, alike, strict=True)]
 

@@ -33,12 +33,17 @@ def variant_colour(variants: list[str]) -> alt.Color:
 
 def _variants_below(variants: list[str]) -> alt.Y:
     """A row for each variant, in their order; the parts of a long name one below the other."""
-    axis = alt.Axis(labelExpr=f"length(datum.label) > {LONG_NAME} ? split(datum.label, ' · ') : datum.label")
+    is_long, words = f"length(datum.label) > {LONG_NAME}", "split(datum.label, ' · ')"
+    # Lines begin at the middle of their row. Moved up by half of those that follow, they are beside it, and the last name is within the chart:
+    # one beyond its edge is not drawn.
+    moved = {"condition": {"test": is_long, "expr": f"{-_LINE / 2} * (length({words}) - 1)"}, "value": 0}
+    axis = alt.Axis(labelExpr=f"{is_long} ? {words} : datum.label", labelLineHeight=_LINE, labelOffset=moved)
     return alt.Y("variant:N", title=None, sort=list(map(formatting.variant, variants)), axis=axis)
 
 
-# Longer names take more than one line.
+# Longer names take more than one line, each of this height in pixels.
 LONG_NAME = 22
+_LINE = 14
 
 
 def colours_of(values: Sequence[str]) -> alt.Scale:
@@ -335,7 +340,7 @@ def _bars(rows: Sequence[VariantRow], variants: list[str], shown: Sequence[alt.T
 def _below(variants: list[str]) -> int:
     """The height of a chart with a row for each variant, which has room for the lines of the longest name."""
     lines = max((variant.count("-") + 1 for variant in variants if len(formatting.variant(variant)) > LONG_NAME), default=1)
-    return max(34, 14 * lines + 6) * len(variants) + 10
+    return max(34, _LINE * lines + 6) * len(variants) + 10
 
 
 class SizeRow(NamedTuple):

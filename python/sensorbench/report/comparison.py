@@ -172,7 +172,11 @@ def _banner(kind: str, alike: Sequence[Caveat]) -> Block:
     if len(alike) == 1:
         return Text([_about(alike[0]), f" {alike[0].action}"], "banner")
     actions = " ".join(dict.fromkeys(caveat.action for caveat in alike))
-    return Details(f"{len(alike)} variants: {kind}. {actions}", [Items([_about(caveat) for caveat in alike])], "banner")
+    return Details(
+        f"{len(alike)} variants: {formatting.kind_of_warnings(kind)}. {actions}",
+        [Items([_about(caveat) for caveat in alike])],
+        "banner",
+    )
 
 
 def _about(caveat: Caveat) -> Line:
