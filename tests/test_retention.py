@@ -24,6 +24,7 @@ from sensorbench.schemas import shipped_schemas
 from sensorbench.schemas.engine_types import DriverStatement
 from sensorbench.verification.accounting_queries import GROUP, LOADED_NS, WORD, expect
 from sensorbench.verification.retention import Retained, TimeToLive, expire
+from sensorbench.wording import counted
 from tests.conftest import Cli, Outcome
 from tests.servers import LabServers
 
@@ -279,7 +280,7 @@ def test_actions_that_fail_are_counted_with_their_error_wherever_results_are_sho
     ((variant, of),) = summary["result"]["retention"].items()
     expire = of["actions"][1]
     assert (expire["kind"], expire["failed"]) == ("expire", expire["count"] + 1)
-    says = f"{expire['failed']} expire actions failed: {expire['first_error']}"
+    says = f"{counted(expire['failed'], 'expire action')} failed: {expire['first_error']}"
     assert "integer overflow" in says
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     for shown in (ended.out, html.unescape(page)):
