@@ -17,9 +17,6 @@ from sensorbench.analysis.use_cases import USE_CASES, Outcome, outcome
 from sensorbench.benchmarks.comparison import Gathered, by_reason, gather
 from sensorbench.errors import UsageError
 
-# A shipped bundle with fewer layouts than these that fit says nothing of which is the best: it may compare settings of a server.
-_COMPARED = 2
-
 
 @dataclass(frozen=True)
 class Prices:
@@ -125,8 +122,7 @@ def use_cases(
     found = []
     for bundle in [*evidence, *shipped_evidence()]:
         source, outcomes = _use_cases(Source("evidence", bundle.name, bundle.gathered), ())
-        compared = 1 if bundle.is_own else _COMPARED
-        answered = sum(outcome.ranking.layouts >= compared for outcome in outcomes)
+        answered = sum(_has_choice(bundle, outcome.ranking) for outcome in outcomes)
         found.append((bundle.is_own, answered, _readings(bundle.gathered), source))
     best = max((each for each in found if each[1] == len(USE_CASES)), key=lambda each: each[:3], default=None)
     return _use_cases(best[3] if best else Source("reference", "reference", shipped()), targets)
@@ -152,12 +148,18 @@ def _answering(
         except UsageError as error:
             reasons.append(str(error))
             continue
-        if not bundle.is_own and rank(ranking.needs, bundle.gathered.candidates).layouts < _COMPARED:
+        at_all_targets = rank(ranking.needs, bundle.gathered.candidates) if options.targets else ranking
+        if not _has_choice(bundle, at_all_targets):
             reasons.append(f"the evidence bundle {bundle.name}: one layout fits, and a recommendation compares several")
             continue
         answering.append(bundle)
         rankings[bundle.sha256] = ranking
     return answering, rankings, reasons
+
+
+def _has_choice(bundle: EvidenceBundle, ranking: Ranking) -> bool:
+    """Whether a ranking by a bundle recommends something. A single layout of a shipped one does not: it may compare settings of a server."""
+    return ranking.layouts > (0 if bundle.is_own else 1)
 
 
 def _nearest(options: RecommendOptions, bundles: Sequence[EvidenceBundle], rankings: dict[str, Ranking]) -> EvidenceBundle:

@@ -13,7 +13,7 @@ from sensorbench.app.run import Show
 from sensorbench.claims import Claim
 from sensorbench.cli.printing import new_table, open_page, print_json
 from sensorbench.progress import ProgressReporter, console, print_labelled
-from sensorbench.report import answer, formatting
+from sensorbench.report import answer, formatting, parts
 from sensorbench.report.accounting import described_rollup, failed_actions, retained_accounts
 from sensorbench.report.load_generators import clock_lines, loaded_lines
 from sensorbench.results.summary.claims import JudgedClaim, MeasuredFigure, verdict_counts
@@ -122,17 +122,14 @@ def _freshness(summary: ComparisonSummary) -> Iterator[str]:
 
 
 def notes_of(caveats: Iterable[Caveat]) -> list[str]:
-    """Warnings as lines. Of many variants most have the same: those of a kind are then one line, and the report has all of them."""
-    by_kind: dict[str, list[Caveat]] = {}
-    for caveat in caveats:
-        by_kind.setdefault(caveat.kind, []).append(caveat)
-    return [line for kind, alike in by_kind.items() for line in _lines(kind, alike)]
+    """Warnings as lines. Of many variants, those of a kind are one line, and the report has all of them."""
+    return [line for kind, alike in parts.warnings_by_kind(caveats).items() for line in _lines(kind, alike)]
 
 
 def _lines(kind: str, alike: Sequence[Caveat]) -> list[str]:
     if len(alike) > MAX_ALIKE:
-        actions = " ".join(dict.fromkeys(caveat.action for caveat in alike))
-        return [f"{len(alike)} variants: {formatting.kind_of_warnings(kind)}; the report has the details. {actions}"]
+        about_all, actions = parts.of_many_variants(kind, alike)
+        return [f"{about_all}; the report has the details. {actions}"]
     about = [f"{formatting.variant(caveat.variant)}: " if caveat.variant else "" for caveat in alike]
     return [f"{whose}{caveat.text} {caveat.action}" for whose, caveat in zip(about, alike, strict=True)]
 

@@ -154,11 +154,8 @@ def _head(summary: ComparisonSummary, repetitions: int) -> list[Block | None]:
 
 
 def _warnings(caveats: Sequence[Caveat]) -> list[Block]:
-    """Warnings, those of a kind together: of many variants most have the same."""
-    by_kind: dict[str, list[Caveat]] = {}
-    for caveat in sorted(caveats, key=lambda caveat: caveat.kind):
-        by_kind.setdefault(caveat.kind, []).append(caveat)
-    return [_banner(kind, alike) for kind, alike in by_kind.items()]
+    """Warnings, those of a kind together."""
+    return [_banner(kind, alike) for kind, alike in sorted(parts.warnings_by_kind(caveats).items())]
 
 
 def _kind(result: ComparisonFigures) -> str:
@@ -171,12 +168,8 @@ def _kind(result: ComparisonFigures) -> str:
 def _banner(kind: str, alike: Sequence[Caveat]) -> Block:
     if len(alike) == 1:
         return Text([_about(alike[0]), f" {alike[0].action}"], "banner")
-    actions = " ".join(dict.fromkeys(caveat.action for caveat in alike))
-    return Details(
-        f"{len(alike)} variants: {formatting.kind_of_warnings(kind)}. {actions}",
-        [Items([_about(caveat) for caveat in alike])],
-        "banner",
-    )
+    about, actions = parts.of_many_variants(kind, alike)
+    return Details(f"{about}. {actions}", [Items([_about(caveat) for caveat in alike])], "banner")
 
 
 def _about(caveat: Caveat) -> Line:

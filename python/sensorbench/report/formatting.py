@@ -9,8 +9,6 @@ from sensorbench.results.planned import StressObjective
 from sensorbench.results.summary.comparison import StallFigures
 from sensorbench.results.summary.stress import StressCapacity, StressStep
 
-# What warnings of a kind are about, where the kind's name does not say so.
-_KINDS = {"prefix": "runs that ended by time"}
 _TIMES = [(1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")]
 _BYTES = [(1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")]
 
@@ -21,11 +19,6 @@ def significant(number: float, digits: int = 3) -> str:
         return "0" if number == 0 else "–"
     decimals = max(0, digits - 1 - math.floor(math.log10(abs(number))))
     return f"{number:,.{decimals}f}"
-
-
-def kind_of_warnings(kind: str) -> str:
-    """What warnings of a kind are about, in a few words."""
-    return _KINDS.get(kind, kind)
 
 
 def duration(seconds: float | None) -> str:

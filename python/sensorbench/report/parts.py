@@ -1,6 +1,6 @@
 """What pages of several kinds show alike."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sensorbench.report import formatting
@@ -9,6 +9,9 @@ from sensorbench.results.manifest import Status
 from sensorbench.results.page import Block, Code, Columns, Line, Piece, Section, Table, Text
 from sensorbench.results.summary.envelope import Caveat, OperationErrors, Summary
 from sensorbench.wording import counted
+
+# What warnings of a kind are about, where the kind's name does not say so.
+_KINDS = {"prefix": "runs that ended by time"}
 
 
 def muted(line: Line) -> Piece:
@@ -43,6 +46,19 @@ def state(status: Status, reason: str | None, what: str = "work") -> Text | None
 def warnings(caveats: Sequence[Caveat]) -> list[Block]:
     """A banner for each."""
     return [Text(f"{caveat.text} {caveat.action}", "banner") for caveat in caveats]
+
+
+def warnings_by_kind(caveats: Iterable[Caveat]) -> dict[str, list[Caveat]]:
+    """Of many variants most have the same warnings: those of a kind together."""
+    by_kind: dict[str, list[Caveat]] = {}
+    for caveat in caveats:
+        by_kind.setdefault(caveat.kind, []).append(caveat)
+    return by_kind
+
+
+def of_many_variants(kind: str, alike: Sequence[Caveat]) -> tuple[str, str]:
+    """What warnings of a kind are about, and what to do about them."""
+    return f"{len(alike)} variants: {_KINDS.get(kind, kind)}", " ".join(dict.fromkeys(caveat.action for caveat in alike))
 
 
 def mix(shares: Mapping[str, float], operations: Mapping[str, str]) -> str:
